@@ -1,24 +1,25 @@
 //! Reads graphs of TensorFlow (`.pb`): frozen ones, whose variables are constants. The graph says no shapes, so those of
 //! operators follow from the arguments', and no order of its nodes, arguments or results.
 
+mod order;
 mod schema;
+mod sizes;
 mod tensor;
 
 use crate::build::{Builder, misfit};
 use crate::error::{ImportError, Problem};
 use crate::graph::{Argument, Graph, Op, Origin, Weight};
-use crate::limits::{GRAPH_FILE, OPERATORS, RESULTS, SEGMENTS};
+use crate::limits::{GRAPH_FILE, OPERATORS, SEGMENTS};
 use crate::table::{Call, Item, Table};
 use ember_model::Extent;
+use order::{Input, Order};
 use schema::{Node, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use sizes::Sizes;
+use std::collections::BTreeMap;
 use tensor::Constant;
 
 /// The rows for the operators of TensorFlow.
 const TABLE: &str = include_str!("../../../rules/import/tensorflow.rows");
-
-/// Operators without a counterpart that only check, or order others.
-const EFFECTS: [&str; 3] = ["NoOp", "Assert", "Print"];
 
 /// The name of an operator that gives an argument.
 const ARGUMENT: &str = "Placeholder";
@@ -51,161 +52,6 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Graph, ImportError> {
             }
         }
     }
-}
-
-/// The facts about sizes that operators need.
-#[derive(Default)]
-struct Sizes {
-    /// The sizes that are others.
-    same: BTreeMap<String, String>,
-    /// The least value of sizes.
-    least: BTreeMap<String, u64>,
-}
-
-impl Sizes {
-    /// Notes what a problem says about sizes; returns false if that is nothing new.
-    fn learn(&mut self, problem: &Problem) -> bool {
-        if self.same.len() + self.least.len() > RESULTS {
-            return false;
-        }
-        match problem {
-            // Only extents of arguments may be one: others are found out to be, if they are.
-            Problem::Sizes(a, b) if [a, b].iter().all(|name| !is_derived(name)) => {
-                let (first, second) = if a < b { (a, b) } else { (b, a) };
-                self.same.insert(base(second).to_owned(), base(first).to_owned()).is_none()
-            }
-            Problem::Less(name, by) if !is_derived(name) => {
-                let least = self.least.entry(base(name).to_owned()).or_default();
-                *least += by;
-                *least <= SEGMENTS
-            }
-            _ => false,
-        }
-    }
-
-    /// Returns the extent of a dimension that the data says.
-    fn extent(&self, name: &str) -> Extent {
-        let mut name = name;
-        for _ in 0..=self.same.len() {
-            name = self.same.get(name).map_or(name, String::as_str);
-        }
-        match self.least.get(name) {
-            Some(least) => Extent::Size { name: format!("{name}{LESS}{least}"), plus: *least },
-            None => Extent::Size { name: name.to_owned(), plus: 0 },
-        }
-    }
-}
-
-/// The sign between the name of a size and what was taken off it.
-const LESS: &str = "_less_";
-
-/// Returns the name of a size without what was taken off it.
-fn base(name: &str) -> &str {
-    name.rsplit_once(LESS).map_or(name, |(name, _)| name)
-}
-
-/// Returns true if a size follows from values.
-fn is_derived(name: &str) -> bool {
-    name.starts_with("made.") || name.starts_with("segments.")
-}
-
-/// An input of a node: the place of another one, and the number of its result.
-type Input = (usize, usize);
-
-/// The nodes that results need, with operands first.
-struct Order {
-    /// The places of the nodes.
-    needed: Vec<usize>,
-    /// The inputs of each node.
-    inputs: Vec<Vec<Input>>,
-    /// The places of the results.
-    results: Vec<usize>,
-}
-
-impl Order {
-    fn new(nodes: &[Node]) -> Result<Order, Problem> {
-        let mut places = BTreeMap::new();
-        for (at, node) in nodes.iter().enumerate() {
-            if places.insert(node.name.as_str(), at).is_some() {
-                return Err(Problem::Interface(format!("two nodes are called `{}`", node.name)));
-            }
-        }
-        let input = |text: &String| -> Result<Input, Problem> {
-            let unknown = || Problem::Order(text.clone());
-            let (name, result) = match text.rsplit_once(':') {
-                Some((name, result)) => (name, result.parse().map_err(|_| unknown())?),
-                None => (text.as_str(), 0),
-            };
-            places.get(name).map(|at| (*at, result)).ok_or_else(unknown)
-        };
-        let data = |node: &Node| -> Result<Vec<Input>, Problem> {
-            node.input.iter().filter(|text| !text.starts_with('^')).map(input).collect()
-        };
-        let inputs = nodes.iter().map(data).collect::<Result<Vec<_>, _>>()?;
-        let used: BTreeSet<usize> = inputs.iter().flatten().map(|(at, _)| *at).collect();
-        let is_result = |at: &usize| {
-            let op = nodes[*at].op.as_str();
-            !used.contains(at) && !EFFECTS.contains(&op) && op != ARGUMENT && op != "Const"
-        };
-        let mut results: Vec<usize> = (0..nodes.len()).filter(is_result).collect();
-        if results.is_empty() {
-            return Err(Problem::Interface("the graph has no result".to_owned()));
-        }
-        // The results of a function are called `Identity`, `Identity_1` and so on.
-        let number = |at: &usize| match nodes[*at].name.strip_prefix("Identity") {
-            Some("") => Some(0),
-            Some(rest) => rest.strip_prefix('_')?.parse().ok(),
-            None => None,
-        };
-        if results.iter().all(|at| number(at).is_some()) {
-            results.sort_by_key(|at| number(at).unwrap_or(0u64));
-        }
-        let needed = ordered(nodes, &inputs, &results)?;
-        Ok(Order { needed, inputs, results })
-    }
-}
-
-/// Returns the nodes that results need, with operands first, else in the order of the file.
-fn ordered(
-    nodes: &[Node],
-    inputs: &[Vec<Input>],
-    results: &[usize],
-) -> Result<Vec<usize>, Problem> {
-    let mut needed = vec![false; nodes.len()];
-    let mut open = results.to_vec();
-    while let Some(at) = open.pop() {
-        if !std::mem::replace(&mut needed[at], true) {
-            open.extend(inputs[at].iter().map(|(at, _)| *at));
-        }
-    }
-    let (mut done, mut order) = (vec![false; nodes.len()], Vec::new());
-    for start in (0..nodes.len()).filter(|at| needed[*at]) {
-        // The nodes on the way, each with the number of its inputs that were looked at.
-        let mut way = vec![(start, 0usize)];
-        let mut entered = BTreeSet::from([start]);
-        while let Some((at, looked)) = way.pop() {
-            if done[at] {
-                continue;
-            }
-            match inputs[at].get(looked) {
-                None => {
-                    done[at] = true;
-                    entered.remove(&at);
-                    order.push(at);
-                }
-                Some((next, _)) => {
-                    way.push((at, looked + 1));
-                    if !done[*next] {
-                        if !entered.insert(*next) {
-                            return Err(Problem::Order(nodes[*next].name.clone()));
-                        }
-                        way.push((*next, 0));
-                    }
-                }
-            }
-        }
-    }
-    Ok(order)
 }
 
 /// The state of reading a graph.

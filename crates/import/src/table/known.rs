@@ -140,7 +140,7 @@ fn computed(builder: &mut Builder, given: &Operands) -> Result<Option<Known>, Pr
             }
             elem.map(|elem| Known::vector(values, elem))
         }
-        "strided" => match (known(0), given.range(builder)?) {
+        "strided" => match (known(0), given.range()?) {
             // A number without dimensions has only a new one to take.
             (Some(x), _) if x.shape.is_empty() => match given.int(7)? {
                 0 => Some(x.clone()),

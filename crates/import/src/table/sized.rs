@@ -99,7 +99,7 @@ impl Operands<'_> {
     }
 
     /// Returns the only range of a strided slice of one dimension.
-    pub(super) fn range(&self, _: &Builder) -> Result<Option<Range>, Problem> {
+    pub(super) fn range(&self) -> Result<Option<Range>, Problem> {
         let bounds = [1, 2, 3].map(|at| match self.item(at) {
             Item::Known(known) => known.ints(),
             _ => None,
