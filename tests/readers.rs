@@ -32,14 +32,22 @@ fn seeds(reader: &str) -> Vec<String> {
         "import" => ("tests/imports/programs", "json"),
         "stablehlo" => ("tests/imports", "mlir"),
         "mlir" => ("tests/cases/mlir", "mlir"),
+        "tensorflow" => ("tests/imports/programs", "pb"),
         _ => ("tests/models", "mtx"),
     };
     let entries = fs::read_dir(root.join(folder)).expect("the folder");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     files.retain(|path| path.extension().is_some_and(|e| e == ending));
     files.sort();
-    let texts: Vec<String> =
-        files.iter().filter_map(|path| fs::read_to_string(path).ok()).collect();
+    // Each byte of a file that is no text is a character.
+    let text = |path: &PathBuf| {
+        let bytes = fs::read(path).ok()?;
+        Some(
+            String::from_utf8(bytes)
+                .unwrap_or_else(|e| e.as_bytes().iter().map(|b| char::from(*b)).collect()),
+        )
+    };
+    let texts: Vec<String> = files.iter().filter_map(text).collect();
     assert!(!texts.is_empty(), "there are texts for `{reader}`");
     texts
 }

@@ -26,7 +26,7 @@ use std::sync::OnceLock;
 pub type Reader = fn(&str);
 
 /// The readers with their names.
-pub const READERS: [(&str, Reader); 9] = [
+pub const READERS: [(&str, Reader); 10] = [
     ("rules", rules),
     ("model", model),
     ("program", program),
@@ -36,6 +36,7 @@ pub const READERS: [(&str, Reader); 9] = [
     ("import", import),
     ("stablehlo", stablehlo),
     ("mlir", mlir),
+    ("tensorflow", tensorflow),
 ];
 
 /// The extent of every symbolic size, and the maximum number of elements of a tensor in a run.
@@ -192,6 +193,12 @@ pub fn mlir(text: &str) {
             render::render(&sources, &errors, false);
         }
     }
+}
+
+/// Imports a graph of TensorFlow, whose bytes are the first 256 characters, and reads the model that it becomes.
+pub fn tensorflow(text: &str) {
+    let bytes: Vec<u8> = text.chars().filter_map(|c| u8::try_from(u32::from(c)).ok()).collect();
+    imported("fuzz.pb", &bytes);
 }
 
 fn imported(path: &str, bytes: &[u8]) {

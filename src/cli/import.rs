@@ -15,7 +15,7 @@ use std::process::ExitCode;
 /// Options of `import`.
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
-    /// The program: a .pt2 file, or StableHLO text (.mlir).
+    /// The program: a .pt2 file, a frozen graph (.pb), or StableHLO text (.mlir).
     file: PathBuf,
     /// The folder that NAME.sexp and NAME.safetensors are written into; it is made if there is none.
     #[arg(short, long, value_name = "DIR")]

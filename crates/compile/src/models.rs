@@ -13,8 +13,7 @@ use std::path::Path;
 const IMPORT_LIMIT: u64 = 4 << 30;
 
 /// The endings of files of frameworks that are not imported, with what they hold.
-const OTHERS: [(&str, &str); 5] = [
-    ("pb", "a TensorFlow graph"),
+const OTHERS: [(&str, &str); 4] = [
     ("onnx", "an ONNX model"),
     ("pt", "a PyTorch checkpoint"),
     ("pth", "a PyTorch checkpoint"),
@@ -39,8 +38,7 @@ pub struct Loaded {
 pub fn load(sources: &mut Sources, path: &Path) -> Checked<Loaded> {
     if let Some(what) = not_imported(path) {
         let error = Diagnostic::global(format!("{}: {what} is not imported", path.display()));
-        let help =
-            "programs of PyTorch (`torch.export.save` writes .pt2) and StableHLO text (.mlir) are";
+        let help = "programs of PyTorch (`torch.export.save` writes .pt2), TensorFlow graphs (.pb) and StableHLO text (.mlir) are";
         return Err(vec![error.with_help(help)]);
     }
     if !is_import(path) {

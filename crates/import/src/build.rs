@@ -4,13 +4,17 @@ mod composed;
 mod dimensions;
 mod places;
 mod rows;
+mod segments;
+mod sizes;
 
 use crate::error::Problem;
-use crate::graph::{Elem, Graph, Id, Node, Op, Origin, count, is_one, shown};
+use crate::graph::{Elem, Graph, Id, Node, Op, Origin, Weight, count, is_one, shown};
 use crate::limits::{DIMENSIONS, NODES};
 use crate::words::{DIV, MUL, POW};
 use ember_model::Extent;
+use ember_targets::tensor::Tensor;
 use ember_values::scalar::DType;
+use sizes::one_size;
 use std::collections::BTreeMap;
 
 /// The graph that is being built.
@@ -96,6 +100,19 @@ impl Builder {
     pub(crate) fn full(&mut self, x: f64, shape: Vec<Extent>, elem: Elem) -> Built {
         let number = self.number(x, elem)?;
         self.expand(number, shape)
+    }
+
+    /// A tensor that the program holds without a name.
+    pub(crate) fn constant(&mut self, tensor: Tensor, elem: Elem) -> Built {
+        let name = format!("constant{}", self.graph.weights.len());
+        self.weight(Weight { name, tensor }, elem)
+    }
+
+    /// A tensor of the file.
+    pub(crate) fn weight(&mut self, weight: Weight, elem: Elem) -> Built {
+        let shape = weight.tensor.shape.iter().copied().map(Extent::Const).collect();
+        self.graph.weights.push(weight);
+        self.add(Op::Weight(self.graph.weights.len() - 1), Vec::new(), shape, elem)
     }
 
     /// Conversion to an element type.
@@ -214,6 +231,7 @@ impl Builder {
         let ([batch_a @ .., m, k], [batch_b @ .., inner, n]) = (&x[..], &y[..]) else {
             return Err(misfit("a product of matrices needs two dimensions"));
         };
+        one_size(k, inner)?;
         if k != inner {
             let message = format!("a product of ({}) and ({}) does not fit", shown(&x), shown(&y));
             return Err(misfit(message));
@@ -293,7 +311,11 @@ pub(crate) fn broadcast(a: &[Extent], b: &[Extent]) -> Result<Vec<Extent>, Probl
         (Some(x), Some(y)) if x == y || is_one(&y) => Ok(x),
         (Some(x), Some(y)) if is_one(&x) => Ok(y),
         (Some(x), None) | (None, Some(x)) => Ok(x),
-        _ => Err(misfit(format!("shapes ({}) and ({}) do not fit", shown(a), shown(b)))),
+        (Some(x), Some(y)) => {
+            one_size(&x, &y)?;
+            Err(misfit(format!("shapes ({}) and ({}) do not fit", shown(a), shown(b))))
+        }
+        (None, None) => Ok(Extent::Const(1)),
     };
     (0..rank).map(extent).collect()
 }

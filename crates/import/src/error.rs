@@ -24,6 +24,9 @@ pub enum Problem {
     /// The archive is cut off or damaged.
     #[error("is not a zip archive: {0}")]
     Zip(#[from] ZipError),
+    /// The graph's messages are cut off or damaged.
+    #[error("is not a graph of TensorFlow: {0}")]
+    Graph(#[from] prost::DecodeError),
     /// A text is not of the known form.
     #[error("line {line}: {what}")]
     Text {
@@ -121,6 +124,15 @@ pub enum Problem {
     /// A tensor has more dimensions than operations take.
     #[error("a tensor of shape ({0}) has more than 3 dimensions that are not 1")]
     Rank(String),
+    /// Two extents that only the data says must be one.
+    #[error("the sizes `{0}` and `{1}` are used as one")]
+    Sizes(String, String),
+    /// An extent is less than a size of the data.
+    #[error("an extent is {1} less than the size `{0}`")]
+    Less(String, u64),
+    /// A value is understood only as a part of what idioms consist of.
+    #[error("the operator `{0}` has no counterpart outside of lookups and ragged tensors")]
+    Spelled(String),
     /// The table of operators has an error.
     #[error("the table of operators: {0}")]
     Table(String),
@@ -131,17 +143,20 @@ impl Problem {
     pub fn help(&self) -> Option<String> {
         let text = match self {
             Problem::Format => {
-                "PyTorch programs end in .pt2, StableHLO text in .mlir or .stablehlo"
+                "PyTorch programs end in .pt2, TensorFlow graphs in .pb, StableHLO text in .mlir or .stablehlo"
             }
             Problem::Zip(_)
             | Problem::Member(_)
             | Problem::Damaged { .. }
-            | Problem::Json { .. }
-            | Problem::Order(_) => {
+            | Problem::Json { .. } => {
                 "write the file again with `torch.export.save(torch.export.export(module, inputs), \"model.pt2\")`"
             }
             Problem::Version { .. } => {
                 "export it again with a PyTorch whose version is known: 2.8 or later"
+            }
+            Problem::Order(_) => "export the program again: what the file says is no program",
+            Problem::Graph(_) => {
+                "write the file again with `tf.io.write_graph(convert_variables_to_constants_v2(function).graph, folder, \"model.pb\", as_text=False)`"
             }
             Problem::Text { .. } => {
                 "text that `jax.export` writes is read, with shapes that are numbers"
@@ -158,7 +173,7 @@ impl Problem {
                 "export with this dimension fixed, or independent of others: leave it out of `dynamic_shapes`"
             }
             Problem::Operator { near: Some(near), .. } => return Some(near.clone()),
-            Problem::Operator { .. } | Problem::Arguments { .. } => {
+            Problem::Operator { .. } | Problem::Arguments { .. } | Problem::Spelled(_) => {
                 "write this line of the module with operators that docs/src/import.md lists, or import the part before it"
             }
             Problem::Positions(_) => {

@@ -134,6 +134,8 @@ pub enum Op {
         /// True if the last offset is the end of the last bag.
         closed: bool,
     },
+    /// An operation that only idioms contain, by its word in the rules.
+    Spelled(String),
     /// An operation that the graph spelled out, by its word in the rules.
     Idiom(String),
 }
@@ -143,6 +145,8 @@ pub enum Op {
 pub struct Graph {
     /// The arguments in order.
     pub arguments: Vec<Argument>,
+    /// True if that is not the order in which the program takes them, which the file does not record.
+    pub unordered: bool,
     /// The tensors of the file.
     pub weights: Vec<Weight>,
     /// The values in an order in which operands come first.
@@ -153,6 +157,10 @@ pub struct Graph {
     pub outputs: Vec<(String, Id)>,
     /// The sizes in extents, each with the value it had in the export.
     pub sizes: BTreeMap<String, u64>,
+    /// The sizes that are one more than the greatest of these positions.
+    pub counted: BTreeMap<String, Id>,
+    /// The sizes that follow from others, or from computed values, by what they are; no input has them.
+    pub made: BTreeMap<String, String>,
 }
 
 impl Graph {

@@ -3,7 +3,7 @@
 
 use crate::error::Problem;
 use crate::graph::{Graph, Id, Op};
-use crate::limits::KNOWN;
+use crate::limits::{KNOWN, LOWEST};
 use crate::write::known;
 use egg::{Id as Class, Language};
 use ember_analysis::facts::{EGraph, Facts};
@@ -13,6 +13,7 @@ use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, RuleBook, ScheduleStep};
 use ember_language::term::{Head, Node};
 use ember_model::Extent;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The dialect of graphs and the rules.
@@ -67,8 +68,14 @@ pub(crate) fn find(graph: &mut Graph) -> Result<(), Problem> {
                 // A simpler form takes values of the same extents.
                 let own = &graph.nodes[at].operands;
                 let mut pairs = own.iter().zip(&operands);
-                let fits =
-                    own.len() == operands.len() && pairs.all(|(a, b)| shapes[a.0] == shapes[b.0]);
+                // Of a table, only the rows must be alike.
+                let table = |a: &[Extent], b: &[Extent]| a.get(1..) == b.get(1..);
+                let rows = matches!(graph.nodes[at].op, Op::Gather)
+                    && pairs.next().is_some_and(|(a, b)| table(&shapes[a.0], &shapes[b.0]));
+                let alike = pairs.all(|(a, b)| shapes[a.0] == shapes[b.0]);
+                let fits = own.len() == operands.len()
+                    && alike
+                    && (rows || !matches!(graph.nodes[at].op, Op::Gather));
                 fits.then_some((op, operands))
             })?;
             // An idiom is made of values before it.
@@ -119,22 +126,21 @@ impl Terms<'_> {
         if !(1..=3).contains(&shape.len()) {
             return None;
         }
-        let mut extents = Vec::new();
-        for extent in shape {
-            extents.push(match extent.constant().and_then(|n| i64::try_from(n).ok()) {
-                Some(n) => self.int(n),
-                None => {
-                    let known = self.sizes.iter().position(|size| size == extent);
-                    let number = known.unwrap_or(self.sizes.len());
-                    if known.is_none() {
-                        self.sizes.push(extent.clone());
-                    }
-                    let number = self.int(number as i64);
-                    self.op("extent", &[number])
-                }
-            });
-        }
+        let extents: Vec<Class> = shape.iter().map(|extent| self.extent(extent)).collect();
         Some(self.op("shape", &extents))
+    }
+
+    fn extent(&mut self, extent: &Extent) -> Class {
+        if let Some(n) = extent.constant().and_then(|n| i64::try_from(n).ok()) {
+            return self.int(n);
+        }
+        let known = self.sizes.iter().position(|size| size == extent);
+        let number = known.unwrap_or(self.sizes.len());
+        if known.is_none() {
+            self.sizes.push(extent.clone());
+        }
+        let number = self.int(number as i64);
+        self.op("extent", &[number])
     }
 
     /// Adds the term of a value whose operands are there already.
@@ -183,13 +189,39 @@ impl Terms<'_> {
             }
             Op::Compare(word) => words(word, "compare"),
             Op::Choose => "choose".to_owned(),
+            Op::Spelled(word) if operands.is_empty() => {
+                let Some(n) = node.shape.first().map(|n| self.extent(n)) else { return Ok(None) };
+                return Ok(self.has(word, 1).then(|| self.op(word, &[n])));
+            }
+            Op::Spelled(word) => word.clone(),
+            Op::Iota { first: 0, step: 1 } => {
+                let n = node.shape.first().map(|n| self.extent(n));
+                return Ok(n.map(|n| self.op("iota", &[n])));
+            }
+            Op::Cast if node.elem.is_integer() => match node.operands.first() {
+                Some(of) if graph.node(*of).elem.is_integer() => "integers".to_owned(),
+                _ => return Ok(None),
+            },
+            Op::Slice { axis: 0, first } => {
+                let [own] = shape_of(0).unwrap_or_default() else { return Ok(None) };
+                match (first, node.shape.first() == own.less_one().as_ref()) {
+                    (0, true) => "front".to_owned(),
+                    (1, true) => "rest".to_owned(),
+                    _ => return Ok(None),
+                }
+            }
             Op::Expand | Op::Number(_) if node.elem.is_integer() && whole(graph, id).is_some() => {
                 let n = self.int(whole(graph, id).unwrap_or(0));
                 return Ok(Some(self.op("number", &[n])));
             }
-            Op::Expand if is_zero(graph, id) => {
+            Op::Expand if constant(graph, id).is_some_and(|x| x == 0.0 || x == LOWEST) => {
+                let word = if constant(graph, id) == Some(0.0) { "zeros" } else { "lowest" };
                 let shape = self.shape(&node.shape);
-                return Ok(shape.map(|shape| self.op("zeros", &[shape])));
+                return Ok(shape.map(|shape| self.op(word, &[shape])));
+            }
+            Op::Expand => {
+                let shape = self.shape(&node.shape);
+                return Ok(shape.map(|shape| self.op("repeat", &[shape, operands[0]])));
             }
             Op::Reshape => {
                 let from = shape_of(0).and_then(|shape| self.shape(shape));
@@ -223,25 +255,22 @@ impl Terms<'_> {
     }
 }
 
-/// Returns the whole number that a value is everywhere.
-fn whole(graph: &Graph, id: Id) -> Option<i64> {
+/// Returns the number that a value is everywhere.
+fn constant(graph: &Graph, id: Id) -> Option<f64> {
     let mut node = graph.node(id);
     while let (Op::Expand | Op::Reshape | Op::Cast, Some(of)) = (&node.op, node.operands.first()) {
         node = graph.node(*of);
     }
     match node.op {
-        Op::Number(x) if x.fract() == 0.0 && x.abs() < 1e15 => Some(x as i64),
+        Op::Number(x) => Some(x),
         _ => None,
     }
 }
 
-/// Returns true if a value is 0 everywhere.
-fn is_zero(graph: &Graph, id: Id) -> bool {
-    let mut node = graph.node(id);
-    while let (Op::Expand | Op::Reshape | Op::Cast, Some(of)) = (&node.op, node.operands.first()) {
-        node = graph.node(*of);
-    }
-    node.op == Op::Number(0.0)
+/// Returns the whole number that a value is everywhere.
+fn whole(graph: &Graph, id: Id) -> Option<i64> {
+    let whole = constant(graph, id).filter(|x| x.fract() == 0.0 && x.abs() < 1e15);
+    whole.map(|x| x as i64)
 }
 
 /// Returns n if the positions are i·n + j for all i > j, row by row.
@@ -267,10 +296,11 @@ impl Found<'_> {
         Found { egraph, values }
     }
 
-    /// Returns the operation of an idiom in a class, and its operands.
+    /// Returns the operation of an idiom in a class, and its operands. The one with the most operands
+    /// covers the most; of equal ones, it is that whose operands the program has first.
     fn idiom(&self, class: Class) -> Option<(Op, Vec<Id>)> {
         let nodes = &self.egraph[self.egraph.find(class)].nodes;
-        nodes.iter().find_map(|node| {
+        let idioms = nodes.iter().filter_map(|node| {
             let word = node.name()?.strip_prefix(IDIOM)?;
             let mut operands = Vec::new();
             for child in node.children() {
@@ -280,7 +310,9 @@ impl Found<'_> {
                 }
             }
             Some((Op::Idiom(word.to_owned()), operands))
-        })
+        });
+        idioms
+            .max_by_key(|(_, operands): &(Op, Vec<Id>)| (operands.len(), Reverse(operands.clone())))
     }
 
     /// Returns a lookup or a scatter with the positions that the program has first, among those that are equal.

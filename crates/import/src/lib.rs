@@ -2,7 +2,7 @@
 //! the model reads. It opens no files, prints nothing, and knows nothing of rules, machines or programs: what it writes
 //! is a model like one that a person writes.
 //!
-//! A reader (`torch`, `stablehlo`) turns a file into a [`graph`](Graph) of a few operations, by the rows of a table in
+//! A reader (`torch`, `tensorflow`, `stablehlo`) turns a file into a [`graph`](Graph) of a few operations, by the rows of a table in
 //! `rules/import/`; `idioms` finds what programs spell out, by rules; `write` turns the graph into statements.
 //!
 //! ```
@@ -22,6 +22,7 @@ mod limits;
 pub mod mlir;
 mod stablehlo;
 mod table;
+mod tensorflow;
 mod torch;
 mod words;
 mod write;
@@ -34,7 +35,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The endings of files that can be imported.
-pub const ENDINGS: [&str; 3] = ["pt2", "mlir", "stablehlo"];
+pub const ENDINGS: [&str; 4] = ["pt2", "pb", "mlir", "stablehlo"];
 
 /// An imported program.
 #[derive(Clone, Debug)]
@@ -67,6 +68,7 @@ pub fn import(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Imported, ImportEr
     let path = path.as_ref();
     let mut graph = match path.extension().and_then(|ending| ending.to_str()) {
         Some("pt2") => torch::read(bytes)?,
+        Some("pb") => tensorflow::read(bytes)?,
         Some("mlir" | "stablehlo") => stablehlo::read(bytes)?,
         _ => return Err(Problem::Format.into()),
     };

@@ -5,7 +5,7 @@ mod statement;
 
 use crate::build::Builder;
 use crate::error::{ImportError, Problem};
-use crate::graph::{Argument, Elem, Graph, Op, Origin, Weight};
+use crate::graph::{Argument, Elem, Graph, Op, Origin};
 use crate::lex;
 use crate::limits::{GRAPH_BYTES, OPERATORS};
 use crate::table::{Call, Item, Table};
@@ -278,10 +278,6 @@ impl Reader<'_> {
         let scalars = values.iter().map(|x| ember_values::scalar::Scalar::from_f64(dtype, *x));
         let data = ember_targets::tensor::Data::held(dtype, scalars);
         let extents = shape.iter().filter_map(Extent::constant).collect();
-        let tensor = Tensor { dtype, shape: extents, data };
-        let name = format!("constant{}", self.builder.graph.weights.len());
-        self.builder.graph.weights.push(Weight { name, tensor });
-        let op = Op::Weight(self.builder.graph.weights.len() - 1);
-        self.builder.add(op, Vec::new(), shape, elem).map(Item::Tensor)
+        self.builder.constant(Tensor { dtype, shape: extents, data }, elem).map(Item::Tensor)
     }
 }

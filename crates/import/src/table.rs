@@ -2,6 +2,10 @@
 //! lines say how to read it.
 
 mod functions;
+mod known;
+mod sized;
+
+pub(crate) use known::{Known, Whole};
 
 use crate::build::Builder;
 use crate::error::Problem;
@@ -28,6 +32,8 @@ pub(crate) enum Item {
         /// The extents of the matrix.
         shape: Vec<Extent>,
     },
+    /// Whole numbers that are known, or sizes.
+    Known(Known),
     /// Nothing was given.
     None,
     /// A whole number.
@@ -119,7 +125,8 @@ impl Table {
             }
         }
         let given = call.given.iter().filter(|(name, item)| {
-            !matches!(item, Item::None | Item::Tensor(_)) && !self.ignored.contains(name)
+            !matches!(item, Item::None | Item::Tensor(_) | Item::Known(_))
+                && !self.ignored.contains(name)
         });
         let given: Vec<String> =
             given.map(|(name, item)| format!("{name} = {}", brief(item))).collect();
@@ -233,6 +240,10 @@ impl Item {
             Item::Int(n) => Some(*n as f64),
             Item::Number(x) => Some(*x),
             Item::Bool(b) => Some(f64::from(u8::from(*b))),
+            Item::Known(known) => match known.ints()?[..] {
+                [n] => Some(n as f64),
+                _ => None,
+            },
             _ => None,
         }
     }

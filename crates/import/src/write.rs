@@ -78,6 +78,11 @@ pub(crate) fn write(graph: &Graph, name: &str) -> Result<Written, ImportError> {
         writer.node(Id(at), node).map_err(place)?;
     }
     writer.outputs()?;
+    if graph.made.values().any(|size| writer.mentions(size)) {
+        let text =
+            "an extent follows from data in another way than as a size, or a size plus a number";
+        return Err(Problem::Operands(text.to_owned()).into());
+    }
     Ok(writer.written(name))
 }
 
@@ -93,7 +98,7 @@ pub(crate) fn known(graph: &Graph, id: Id) -> Result<Option<Vec<i64>>, Problem> 
     let (mut all, mut open) = (BTreeSet::new(), vec![id]);
     while let Some(id) = open.pop() {
         let node = graph.node(id);
-        if !node.elem.is_integer() || matches!(node.op, Op::Argument(_)) {
+        if !node.elem.is_integer() || matches!(node.op, Op::Argument(_) | Op::Spelled(_)) {
             return Ok(None);
         }
         if all.len() > KNOWN {
@@ -141,6 +146,13 @@ impl<'g> Writer<'g> {
 }
 
 impl Writer<'_> {
+    /// Returns true if the model has this size.
+    fn mentions(&self, size: &str) -> bool {
+        let mut extents = self.inputs.0.iter().flat_map(|input| &input.extents);
+        extents.any(|extent| size_of(extent).is_some_and(|own| own == size))
+            || self.steps.iter().any(|step| step.operation.contains(size))
+    }
+
     /// Returns where a value is.
     fn laid(&mut self, id: Id) -> Result<Laid, Problem> {
         if let Some(laid) = &self.laid[id.0] {
@@ -223,6 +235,11 @@ impl Writer<'_> {
             Op::Concat(axis) => self.concat(&node.operands, *axis, &shape)?,
             Op::Gather => self.gather(operand(0)?, operand(1)?)?,
             Op::Scatter(word) => self.scatter(word, operand(0)?, operand(1)?, operand(2)?)?,
+            Op::Spelled(_) => {
+                let origin = node.origin.and_then(|at| self.graph.origins.get(at));
+                let name = origin.map_or("a value", |origin| origin.name.as_str());
+                return Err(Problem::Spelled(name.to_owned()));
+            }
             Op::Idiom(word) => self.idiom(word, &node.operands, &shape)?,
             Op::Bag { mode, closed } => self.bag(mode, *closed, &node.operands)?,
         };

@@ -38,6 +38,7 @@ mod spec;
 mod term;
 mod uses;
 
+pub(crate) use arguments::Arguments;
 pub use arguments::{Held, Parameter, Step as ArgumentStep};
 pub use composite::composites;
 pub use expression::{Applied, Argument, Expr, Op, TensorId};
@@ -72,7 +73,7 @@ pub struct Model {
     /// Hand-written programs of the same computation, for comparison.
     pub programs: Vec<HandWritten>,
     /// The arguments of the program that it was imported from, if it was.
-    pub(crate) imported: Option<Vec<Parameter>>,
+    pub(crate) imported: Option<Arguments>,
     /// The operators that it was read with: what some of its operations mean stands in rules alone.
     pub(crate) operators: Arc<Operators>,
 }

@@ -168,6 +168,15 @@ impl Builder {
             return Ok(x);
         }
         let Some(extent) = shape[axis].constant().and_then(|n| i64::try_from(n).ok()) else {
+            // So many less at either end are left, whatever the data says.
+            if let (Ok(from), true) =
+                (u64::try_from(first), step == 1 && (end < 0 || end == i64::MAX))
+            {
+                let behind = if end < 0 { end } else { 0 };
+                shape[axis] = self.more(&shape[axis], behind.saturating_sub(first))?;
+                let elem = self.elem(x);
+                return self.add(Op::Slice { axis, first: from }, vec![x], shape, elem);
+            }
             return Err(misfit(format!("a slice of the dimension `{}`", shape[axis])));
         };
         let within = |n: i64| if n < 0 { n.saturating_add(extent) } else { n }.clamp(0, extent);
@@ -276,5 +285,29 @@ impl Builder {
     /// `first + step · i` for so many `i`.
     pub(crate) fn iota(&mut self, first: i64, step: i64, n: u64, elem: Elem) -> Built {
         self.add(Op::Iota { first, step }, Vec::new(), vec![Extent::Const(n)], elem)
+    }
+
+    /// A product in the notation `ab,bc->ac`: dimensions of one letter are one, and what the result lacks is summed.
+    pub(crate) fn einsum(&mut self, equation: &str, parts: &[Id]) -> Built {
+        let other =
+            || misfit(format!("`{equation}` is no product of two tensors over one dimension"));
+        let (operands, wanted) = equation.split_once("->").ok_or_else(other)?;
+        let (of_a, of_b) = operands.split_once(',').ok_or_else(other)?;
+        let &[a, b] = parts else { return Err(other()) };
+        let place = |of: &str, c: char| of.find(c).map(|at| at as i64);
+        let pairs = |keep: bool| -> (Vec<i64>, Vec<i64>) {
+            let both = of_a.chars().filter(|c| of_b.contains(*c) && wanted.contains(*c) == keep);
+            both.filter_map(|c| Some((place(of_a, c)?, place(of_b, c)?))).unzip()
+        };
+        let (batch, over) = (pairs(true), pairs(false));
+        let product = self.dot(a, b, (&batch.0, &batch.1), (&over.0, &over.1))?;
+        // The result has the dimensions of the batch first, then those of each factor alone.
+        let alone =
+            |of: &str, other: &str| of.chars().filter(|c| !other.contains(*c)).collect::<String>();
+        let both: String =
+            of_a.chars().filter(|c| of_b.contains(*c) && wanted.contains(*c)).collect();
+        let own = both + &alone(of_a, of_b) + &alone(of_b, of_a);
+        let order: Option<Vec<usize>> = wanted.chars().map(|c| own.find(c)).collect();
+        self.permute(product, order.filter(|order| order.len() == own.len()).ok_or_else(other)?)
     }
 }

@@ -1,6 +1,7 @@
 //! The functions that rows of a table may use.
 
-use super::{Item, wrong};
+use super::known::{self, Known};
+use super::{Item, sized, wrong};
 use crate::build::{Builder, misfit};
 use crate::error::Problem;
 use crate::graph::{Elem, Id};
@@ -10,13 +11,13 @@ use ember_model::Extent;
 use ember_values::scalar::DType;
 
 /// The operands of a function.
-struct Operands<'a> {
-    function: &'a str,
+pub(super) struct Operands<'a> {
+    pub(super) function: &'a str,
     items: &'a [Item],
 }
 
 impl Operands<'_> {
-    fn item(&self, at: usize) -> &Item {
+    pub(super) fn item(&self, at: usize) -> &Item {
         self.items.get(at).unwrap_or(&Item::None)
     }
 
@@ -24,7 +25,7 @@ impl Operands<'_> {
         misfit(format!("the operand {at} of `{}` is not {what}", self.function))
     }
 
-    fn word(&self, at: usize) -> Result<&str, Problem> {
+    pub(super) fn word(&self, at: usize) -> Result<&str, Problem> {
         match self.item(at) {
             Item::Word(word) => Ok(word),
             _ => Err(self.wrong(at, "a word")),
@@ -32,9 +33,10 @@ impl Operands<'_> {
     }
 
     /// A tensor; numbers become one.
-    fn tensor(&self, builder: &mut Builder, at: usize) -> Result<Id, Problem> {
+    pub(super) fn tensor(&self, builder: &mut Builder, at: usize) -> Result<Id, Problem> {
         match self.item(at) {
             Item::Tensor(id) => Ok(*id),
+            Item::Known(known) => known.tensor(builder),
             Item::Int(n) => builder.number(*n as f64, Elem::Of(DType::I64)),
             Item::Number(x) => builder.number(*x, Elem::Of(DType::F32)),
             Item::Bool(b) => builder.number(f64::from(u8::from(*b)), Elem::Bool),
@@ -49,13 +51,14 @@ impl Operands<'_> {
         }
     }
 
-    fn tensors(&self, at: usize) -> Result<Vec<Id>, Problem> {
+    pub(super) fn tensors(&self, builder: &mut Builder, at: usize) -> Result<Vec<Id>, Problem> {
         let Item::List(items) = self.item(at) else { return Err(self.wrong(at, "a list")) };
-        let tensor = |item: &Item| match item {
+        let mut tensor = |item: &Item| match item {
             Item::Tensor(id) => Ok(*id),
+            Item::Known(known) => known.tensor(builder),
             _ => Err(self.wrong(at, "a list of tensors")),
         };
-        items.iter().map(tensor).collect()
+        items.iter().map(&mut tensor).collect()
     }
 
     fn number(&self, at: usize) -> Result<f64, Problem> {
@@ -63,7 +66,7 @@ impl Operands<'_> {
     }
 
     /// A whole number. A list without elements stands for the greatest one.
-    fn int(&self, at: usize) -> Result<i64, Problem> {
+    pub(super) fn int(&self, at: usize) -> Result<i64, Problem> {
         match self.item(at) {
             Item::Int(n) => Ok(*n),
             Item::List(items) if items.is_empty() => Ok(i64::MAX),
@@ -71,17 +74,24 @@ impl Operands<'_> {
                 [Item::Int(n)] => Ok(n),
                 _ => Err(self.wrong(at, "one whole number")),
             },
+            Item::Known(known) => match known.ints().as_deref() {
+                Some([n]) => Ok(*n),
+                _ => Err(self.wrong(at, "one whole number")),
+            },
             _ => Err(self.wrong(at, "a whole number")),
         }
     }
 
-    fn ints(&self, at: usize) -> Result<Vec<i64>, Problem> {
+    pub(super) fn ints(&self, at: usize) -> Result<Vec<i64>, Problem> {
         let int = |item: &Item| match item {
             Item::Int(n) => Ok(*n),
             _ => Err(self.wrong(at, "a list of whole numbers")),
         };
         match self.item(at) {
             Item::List(items) => items.iter().map(int).collect(),
+            Item::Known(known) => {
+                known.ints().ok_or_else(|| self.wrong(at, "a list of whole numbers"))
+            }
             item => Ok(vec![int(item)?]),
         }
     }
@@ -98,7 +108,7 @@ impl Operands<'_> {
         }
     }
 
-    fn truth(&self, at: usize) -> Result<bool, Problem> {
+    pub(super) fn truth(&self, at: usize) -> Result<bool, Problem> {
         match self.item(at) {
             Item::Bool(b) => Ok(*b),
             Item::Int(n) => Ok(*n != 0),
@@ -130,6 +140,12 @@ pub(super) fn call(builder: &mut Builder, function: &str, items: &[Item]) -> Res
         let dense = given.tensor(builder, 1)?;
         return builder.sparse_product(*indices, *values, shape, dense).map(Item::Tensor);
     }
+    if let Some(known) = known::call(builder, &given)? {
+        return Ok(known);
+    }
+    if let Some(known) = measured(builder, &given)? {
+        return Ok(Item::Known(known));
+    }
     if let Some(several) = several(builder, &given)? {
         return Ok(Item::List(several.into_iter().map(Item::Tensor).collect()));
     }
@@ -145,7 +161,28 @@ pub(super) fn call(builder: &mut Builder, function: &str, items: &[Item]) -> Res
         None => rows(builder, &given)?,
         done => done,
     };
+    let done = match done {
+        None => sized::call(builder, &given)?,
+        done => done,
+    };
     done.map(Item::Tensor).ok_or_else(|| wrong(&format!("no function `{function}`")))
+}
+
+/// The extents of a value, their number, and that of the elements.
+fn measured(builder: &mut Builder, given: &Operands) -> Result<Option<Known>, Problem> {
+    let ("extents" | "rank" | "count") = given.function else { return Ok(None) };
+    let shape = match given.item(0) {
+        Item::Known(known) => known.shape.iter().copied().map(Extent::Const).collect(),
+        _ => {
+            let x = given.tensor(builder, 0)?;
+            builder.shape(x)
+        }
+    };
+    Ok(Some(match given.function {
+        "extents" => Known::of_shape(&shape),
+        "rank" => Known::of_shape(&[Extent::Const(shape.len() as u64)]).scalar(),
+        _ => Known::of_shape(&[builder.elements(&shape)?]).scalar(),
+    }))
 }
 
 /// The functions with several results.
@@ -175,6 +212,10 @@ fn several(builder: &mut Builder, given: &Operands) -> Result<Option<Vec<Id>>, P
                 first = end;
             }
             parts
+        }
+        "unique" => {
+            let x = given.tensor(builder, 0)?;
+            builder.unique(x, given.elem(1)?)?
         }
         "unbind" => {
             let (x, axis) = (given.tensor(builder, 0)?, given.int(1)?);
@@ -282,8 +323,14 @@ fn elements(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Probl
             b.slices(x, &given.ints(1)?, &given.ints(2)?, &given.ints(3)?)?
         }
         "iota_along" => b.iota_along(given.int(0)?, given.shape(1)?, given.elem(2)?)?,
-        "concat" => b.concat(given.tensors(0)?, given.int(1)?)?,
-        "stack" => b.stack(given.tensors(0)?, given.int(1)?)?,
+        "concat" => {
+            let parts = given.tensors(b, 0)?;
+            b.concat(parts, given.int(1)?)?
+        }
+        "stack" => {
+            let parts = given.tensors(b, 0)?;
+            b.stack(parts, given.int(1)?)?
+        }
         _ => return Ok(None),
     };
     Ok(Some(done))

@@ -5,7 +5,8 @@ use super::inputs::Use;
 use crate::error::Problem;
 use crate::graph::Id;
 use crate::layout::{Base, Laid, live};
-use crate::words::{BAG, BLOCK_GATHER, GATHER, KG, SPMM, TRIANGLE};
+use crate::limits::{FOLDED, LOWEST};
+use crate::words::{ADD, BAG, BLOCK_GATHER, GATHER, KG, MAX, SPMM, TRIANGLE, WHERE_NUMBER};
 use ember_model::Extent;
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
@@ -45,10 +46,85 @@ impl Writer<'_> {
             }
             ("blocks", [x, index]) => self.blocks(*x, *index, shape),
             ("spmm", [x, from, to, weights]) => self.edges(*x, (*from, *to), Some(*weights), shape),
+            ("segments", [x, offsets]) => self.segments("sum", *x, *offsets, shape),
+            ("segments_max", [x, offsets]) => {
+                let most = self.segments(MAX, *x, *offsets, shape)?;
+                let (rows, places) = self.each_row(*x)?;
+                self.or_lowest(most, (rows, places), *offsets, shape)
+            }
+            ("bag", [x, from, offsets]) => self.bag("sum", true, &[*x, *from, *offsets]),
+            ("bag_max", [x, from, offsets]) => {
+                let most = self.bag(MAX, true, &[*x, *from, *offsets])?;
+                let rows = self.shape(*x)[0].clone();
+                let from = self.positions(*from, &rows)?;
+                self.or_lowest(most, (rows, from), *offsets, shape)
+            }
+            ("csr", [x, from, offsets, weights]) => {
+                let lookups = self.shape(*from).first().cloned().unwrap_or(Extent::Const(1));
+                let (laid, own) = (self.laid(*x)?, self.shape(*x));
+                let from = self.positions(*from, &own[0])?;
+                let offsets = self.offsets(*offsets, &lookups, true)?;
+                let (w, of) = (self.laid(*weights)?, self.shape(*weights));
+                let w = self.arrange(&w, &[Some(0)], &of)?;
+                let table = self.arrange(&laid, &[Some(0), Some(1)], &own)?;
+                let name = self.step(format!("({SPMM} {table} {from} {offsets} {w})"));
+                Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, laid.dtype))
+            }
             ("sum", [x, from, to]) => self.edges(*x, (*from, *to), None, shape),
             (score, [e, r, h, k, t]) => self.score(score, [*e, *r], [*h, *k, *t], shape),
             _ => Err(Problem::Table(format!("no idiom `{word}`"))),
         }
+    }
+
+    /// Rows combined by bag, each row once and in order.
+    fn segments(
+        &mut self,
+        mode: &str,
+        x: Id,
+        offsets: Id,
+        shape: &[Extent],
+    ) -> Result<Laid, Problem> {
+        let (rows, places) = self.each_row(x)?;
+        let (laid, own) = (self.laid(x)?, self.shape(x));
+        let offsets = self.offsets(offsets, &rows, true)?;
+        let table = self.arrange(&laid, &[Some(0), Some(1)], &own)?;
+        let name = self.step(format!("({BAG} {mode} {table} {places} {offsets})"));
+        Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, laid.dtype))
+    }
+
+    /// Returns the number of rows of a value, and the positions of all of them.
+    fn each_row(&mut self, x: Id) -> Result<(Extent, String), Problem> {
+        let rows = self.shape(x).first().cloned().unwrap_or(Extent::Const(1));
+        let Some(n) = rows.constant().filter(|n| *n <= FOLDED) else {
+            let text = "bags of computed rows that are many, or of which only the data says how many there are";
+            return Err(Problem::Operands(text.to_owned()));
+        };
+        let used = Use::Positions(vec![rows.clone()]);
+        let places = self.known_input("places", vector((0..n as i64).collect()), &rows, used);
+        Ok((rows, places))
+    }
+
+    /// Rows of bags, where those of empty bags are the least number in place of 0.
+    fn or_lowest(
+        &mut self,
+        most: Laid,
+        (rows, places): (Extent, String),
+        offsets: Id,
+        shape: &[Extent],
+    ) -> Result<Laid, Problem> {
+        let lookups = self.inputs.0.iter().find(|input| input.name == places);
+        let n = lookups.and_then(|input| input.extents.first().cloned()).unwrap_or(rows.clone());
+        let offsets = self.offsets(offsets, &n, true)?;
+        let ones = self.fill(1.0, &[rows, Extent::Const(1)], most.dtype);
+        let column = [shape[0].clone(), Extent::Const(1)];
+        let lengths = self.step(format!("({BAG} sum {ones} {places} {offsets})"));
+        let lengths = self.reshaped(lengths, &column, &shape[..1]);
+        let zeros = self.fill(0.0, shape, most.dtype);
+        let lowest = self.fill(LOWEST, shape, most.dtype);
+        let lengths = self.step(format!("(nn.{ADD}_rows {zeros} {lengths})"));
+        let name = self.named(&most, shape)?;
+        let name = self.step(format!("({WHERE_NUMBER} eq {lengths} 0.0 {lowest} {name})"));
+        Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, most.dtype))
     }
 
     fn stack(&mut self, parts: &[Id], shape: &[Extent]) -> Result<Laid, Problem> {

@@ -2,8 +2,8 @@
 
 use super::Writer;
 use super::inputs::{Content, Input, Use};
-use crate::graph::Graph;
-use crate::layout::Part;
+use crate::graph::{Graph, Id};
+use crate::layout::{Base, Part};
 use ember_model::Extent;
 use ember_targets::tensor::Tensor;
 use itertools::Itertools;
@@ -74,7 +74,11 @@ impl Writer<'_> {
                     Some(format!("(file \"{file}\" \"{}\")", input.name))
                 }
                 Content::Fill(x) => Some(format!("(constant {x:?})").replace(".0)", ")")),
-                Content::Argument { .. } => drawn(self.graph, input),
+                Content::Argument { .. } => {
+                    let ascending =
+                        self.counted(input).and_then(|size| ascending(self.graph, input, size));
+                    ascending.or_else(|| drawn(self.graph, input))
+                }
             };
             if let Some(source) = source {
                 let _ = write!(text, "\n    ({} {source})", input.name);
@@ -86,6 +90,9 @@ impl Writer<'_> {
     /// The form that says which inputs hold which argument.
     fn arguments(&self) -> String {
         let mut text = "  (arguments".to_owned();
+        if self.graph.unordered {
+            text += " unordered";
+        }
         for (at, argument) in self.graph.arguments.iter().enumerate() {
             let _ = write!(text, "\n    ({}", word(&argument.name));
             for input in &self.inputs.0 {
@@ -99,11 +106,24 @@ impl Writer<'_> {
                     |Part { axis, first, count }: &Part| format!(" (part {axis} {first} {count})");
                 let parts: String = parts.iter().map(part).collect();
                 let closed = closed.as_ref().map(|end| format!(" (closed {})", extent(end)));
-                let _ = write!(text, " ({}{parts}{})", input.name, closed.unwrap_or_default());
+                let counts = self.counted(input).map(|size| format!(" (counts {size})"));
+                let (closed, counts) = (closed.unwrap_or_default(), counts.unwrap_or_default());
+                let _ = write!(text, " ({}{parts}{closed}{counts})", input.name);
             }
             text += ")";
         }
         text + ")\n"
+    }
+
+    /// Returns the size that the greatest element of an input says.
+    fn counted(&self, input: &Input) -> Option<&String> {
+        let Content::Argument { argument, parts, .. } = &input.content else { return None };
+        let counts = |id: &Id| match &self.laid[id.0].as_ref()?.base {
+            Base::View { argument: own, parts: of } => Some(own == argument && of == parts),
+            _ => None,
+        };
+        let mut sizes = self.graph.counted.iter();
+        sizes.find(|(_, id)| counts(id) == Some(true)).map(|(size, _)| size)
     }
 
     /// The sizes that inputs mention, with their values in the export.
@@ -113,6 +133,13 @@ impl Writer<'_> {
         let known = self.graph.sizes.iter().map(|(name, n)| (name, *n));
         known.filter(|(name, _)| mentioned.contains(*name)).collect()
     }
+}
+
+/// Returns segments of about equal lengths as the source of an argument's elements; `None` if they are too many.
+fn ascending(graph: &Graph, input: &Input, size: &str) -> Option<String> {
+    let n = input.extents.first()?.value(&graph.sizes).filter(|n| *n <= MOST_OFFSETS)?;
+    let segments = graph.sizes.get(size)?;
+    Some(format!("(values {})", (0..n).map(|row| row * segments / n).join(" ")))
 }
 
 /// Returns the source of an argument's elements when no file gives them; `None` if that cannot be told.

@@ -8,10 +8,15 @@ use ember_values::scalar::{DType, Scalar};
 use itertools::Itertools;
 use std::collections::BTreeMap;
 
+/// The most arguments whose order is looked for.
+const MOST_PLACED: usize = 64;
+
 /// An input's elements, before the shape is that of the model.
 struct Taken {
     tensor: Tensor,
     closed: Option<Extent>,
+    /// The size that the greatest element says.
+    counts: Option<String>,
 }
 
 impl Model {
@@ -22,7 +27,9 @@ impl Model {
         let names: Vec<String> = arrays.keys().cloned().collect();
         let (mut errors, mut taken) = (Vec::new(), BTreeMap::new());
         let mut found = false;
-        for (n, Parameter { name, held }) in self.arguments().into_iter().enumerate() {
+        let arguments = self.arguments();
+        let places = self.placed(&arguments, &arrays)?;
+        for (Parameter { name, held }, n) in arguments.into_iter().zip(places) {
             let array = arrays.remove(&name).or_else(|| arrays.remove(&format!("input.{n}")));
             found |= array.is_some();
             let Some(array) = array else {
@@ -69,6 +76,54 @@ impl Model {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
+    /// Returns the number of the array for each argument. If the program does not record the order of its arguments and
+    /// the arrays do not fit in that of the model, it is the one order in which all fit.
+    fn placed(
+        &self,
+        arguments: &[Parameter],
+        arrays: &BTreeMap<String, Tensor>,
+    ) -> Checked<Vec<usize>> {
+        let own: Vec<usize> = (0..arguments.len()).collect();
+        let ordered = self.imported.as_ref().is_none_or(|arguments| arguments.ordered);
+        let named = arguments.iter().any(|argument| arrays.contains_key(&argument.name));
+        if ordered || named || own.len() > MOST_PLACED {
+            return Ok(own);
+        }
+        let fits = |argument: usize, n: usize| {
+            let array = arrays.get(&format!("input.{n}"));
+            array.is_some_and(|array| arguments[argument].held.iter().all(|h| self.fits(h, array)))
+        };
+        if own.iter().all(|n| fits(*n, *n)) {
+            return Ok(own);
+        }
+        let Some(found) = matching(own.len(), &fits) else { return Ok(own) };
+        let others = own.iter().map(|argument| {
+            matching(own.len(), &|other, n| {
+                fits(other, n) && (other != *argument || found[other] != n)
+            })
+        });
+        if others.flatten().next().is_none() {
+            return Ok(found);
+        }
+        let names = suggest::list(arguments.iter().map(|argument| argument.name.as_str()));
+        let error = Diagnostic::global("the arrays fit the arguments in several orders");
+        let help = format!("the program does not record the order; name the arrays {names}");
+        Err(vec![error.with_help(help)])
+    }
+
+    /// Returns true if an array's elements and extents may be those of an input.
+    fn fits(&self, held: &Held, array: &Tensor) -> bool {
+        let Some(input) = self.inputs.iter().find(|input| input.tensor.name == held.input) else {
+            return false;
+        };
+        let (declared, dtype) = (&input.tensor.shape, input.tensor.dtype);
+        let Some(Taken { tensor, closed, .. }) = follow(array, &held.steps) else { return false };
+        let elements = tensor.len() + u64::from(closed.is_some());
+        let shape = if closed.is_some() { vec![elements] } else { tensor.shape.clone() };
+        tensor.dtype.is_float() == dtype.is_float()
+            && fitted(&shape, declared, elements, &BTreeMap::new()).is_some()
+    }
+
     /// Makes an array the data of an input, under the shape that the model says.
     fn take(
         &mut self,
@@ -81,7 +136,7 @@ impl Model {
         };
         let (declared, dtype) = (&input.tensor.shape, input.tensor.dtype);
         let wrong = |what: String| Diagnostic::global(format!("the array for `{name}` {what}"));
-        let Taken { tensor, closed } = part;
+        let Taken { tensor, closed, counts } = part;
         if tensor.dtype.is_float() && !dtype.is_float() {
             return Err(wrong(format!("has elements of type {}, not {dtype}", tensor.dtype)));
         }
@@ -106,6 +161,13 @@ impl Model {
                 self.data.sizes.remove(name);
             }
         }
+        if let Some(size) = counts {
+            let greatest = elements.iter().filter_map(|n| n.as_i64()).max();
+            let count = greatest.map_or(0, |n| n.saturating_add(1).max(0).unsigned_abs());
+            if let Some((value, _)) = self.data.sizes.get_mut(size) {
+                *value = count;
+            }
+        }
         let shape = shape.into_iter().map(Some).collect();
         let values =
             Values { data: Data::held(dtype, elements.into_iter()), shape, spans: Vec::new() };
@@ -124,6 +186,40 @@ impl Model {
             self.data.sources.insert(input.tensor.name.clone(), source);
         }
     }
+}
+
+/// Returns for each argument the number of an array that fits it, all different; `None` if there is no such choice.
+fn matching(count: usize, fits: &impl Fn(usize, usize) -> bool) -> Option<Vec<usize>> {
+    let mut taken: Vec<Option<usize>> = vec![None; count];
+    for argument in 0..count {
+        if !place(argument, fits, &mut taken, &mut vec![false; count]) {
+            return None;
+        }
+    }
+    (0..count).map(|argument| taken.iter().position(|own| *own == Some(argument))).collect()
+}
+
+/// Gives an argument an array that fits it, its own first; an argument that had it takes another one.
+fn place(
+    argument: usize,
+    fits: &impl Fn(usize, usize) -> bool,
+    taken: &mut [Option<usize>],
+    seen: &mut [bool],
+) -> bool {
+    let arrays = std::iter::once(argument).chain((0..taken.len()).filter(|n| *n != argument));
+    for n in arrays.collect::<Vec<_>>() {
+        if fits(argument, n) && !std::mem::replace(&mut seen[n], true) {
+            let free = match taken[n] {
+                Some(other) => place(other, fits, taken, seen),
+                None => true,
+            };
+            if free {
+                taken[n] = Some(argument);
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// Returns the shape of so many elements under declared extents, where the array's own shape may be another one. At most
@@ -152,10 +248,11 @@ fn fitted(
 /// Follows the steps from an argument to an input; `None` if the array has no such part.
 fn follow(array: &Tensor, steps: &[ArgumentStep]) -> Option<Taken> {
     let mut tensor = array.clone();
-    let mut closed = None;
+    let (mut closed, mut counts) = (None, None);
     for step in steps {
         match step {
             ArgumentStep::Closed(end) => closed = Some(end.clone()),
+            ArgumentStep::Counts(size) => counts = Some(size.clone()),
             ArgumentStep::Part { axis, first, count } => {
                 let extent = *tensor.shape.get(*axis)?;
                 first.checked_add(*count).filter(|end| *end <= extent)?;
@@ -163,7 +260,7 @@ fn follow(array: &Tensor, steps: &[ArgumentStep]) -> Option<Taken> {
             }
         }
     }
-    Some(Taken { tensor, closed })
+    Some(Taken { tensor, closed, counts })
 }
 
 /// Takes so many elements of a dimension, from one on.

@@ -4,8 +4,11 @@
 //! (arguments
 //!   (features (x))                                       ; the first argument is the input `x`
 //!   (edges (src (part 0 0 1)) (dst (part 0 1 1)))        ; rows of one argument are two inputs
-//!   (starts (offsets (closed lookups))))                 ; offsets without the end of the last bag
+//!   (starts (offsets (closed lookups)))                  ; offsets without the end of the last bag
+//!   (owners (segments (counts rows))))                   ; the size `rows` is one more than the greatest element
 //! ```
+//!
+//! The word `unordered` before all arguments says that the program does not record their order.
 
 use super::read::Reader;
 use super::source::number;
@@ -13,6 +16,15 @@ use super::{Extent, Model};
 use ember_language::diagnostic::Span;
 use ember_language::sexp::Sexp;
 use ember_language::suggest;
+
+/// The arguments of a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Arguments {
+    /// The arguments.
+    pub(crate) parameters: Vec<Parameter>,
+    /// True if that is the order in which the program takes them.
+    pub(crate) ordered: bool,
+}
 
 /// An argument, and the inputs that hold parts of it.
 #[derive(Clone, Debug)]
@@ -48,12 +60,19 @@ pub enum Step {
     },
     /// A last element after all others: the end of the last bag.
     Closed(Extent),
+    /// All elements, of which the greatest one says a size: one more.
+    Counts(String),
 }
 
 impl Reader {
     /// Reads the arguments.
-    pub(super) fn arguments(&mut self, items: &[Sexp]) -> Vec<Parameter> {
-        items.iter().filter_map(|item| self.program_argument(item)).collect()
+    pub(super) fn arguments(&mut self, items: &[Sexp]) -> Arguments {
+        let (ordered, items) = match items {
+            [first, rest @ ..] if first.atom() == Some("unordered") => (false, rest),
+            items => (true, items),
+        };
+        let parameters = items.iter().filter_map(|item| self.program_argument(item)).collect();
+        Arguments { parameters, ordered }
     }
 
     fn program_argument(&mut self, item: &Sexp) -> Option<Parameter> {
@@ -68,8 +87,7 @@ impl Reader {
 
     fn held(&mut self, item: &Sexp) -> Option<Held> {
         let Some((input, steps)) = item.form() else {
-            let help =
-                "write `(INPUT)`, `(INPUT (part AXIS FIRST COUNT))` or `(INPUT (closed EXTENT))`";
+            let help = "write `(INPUT)`, `(INPUT (part AXIS FIRST COUNT))`, `(INPUT (closed EXTENT))` or `(INPUT (counts SIZE))`";
             self.error_with_help(item.span, "an input was expected", "not an input", help);
             return None;
         };
@@ -90,10 +108,11 @@ impl Reader {
                 .zip(number(count))
                 .map(|((axis, first), count)| Step::Part { axis, first, count }),
             Some(("closed", [extent])) => self.extent(extent).map(Step::Closed),
+            Some(("counts", [size])) => self.name("a size", size).map(Step::Counts),
             _ => None,
         };
         if step.is_none() {
-            let help = "write `(part AXIS FIRST COUNT)` or `(closed EXTENT)`";
+            let help = "write `(part AXIS FIRST COUNT)`, `(closed EXTENT)` or `(counts SIZE)`";
             self.error_with_help(item.span, "a part of an argument was expected", "not one", help);
         }
         step
@@ -104,7 +123,7 @@ impl Model {
     /// Returns the arguments: those of the program that the model was imported from, else the inputs in order.
     pub fn arguments(&self) -> Vec<Parameter> {
         if let Some(arguments) = &self.imported {
-            return arguments.clone();
+            return arguments.parameters.clone();
         }
         let inputs = self.inputs.iter().map(|input| &input.tensor);
         let held = |tensor: &super::Declared| Parameter {

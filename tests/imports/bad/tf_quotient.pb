@@ -1,0 +1,7 @@
+
+0
+idsPlaceholder*
+dtype0	*
+shape:
+
+aFloorDividsids

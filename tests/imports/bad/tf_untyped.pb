@@ -1,0 +1,5 @@
+
+
+xPlaceholder
+
+aRelux
