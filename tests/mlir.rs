@@ -2,11 +2,12 @@
 //! refused in bounded time.
 
 use ember_certify::Rules;
-use ember_compile::machines;
+use ember_compile::{machines, pipeline};
 use ember_host::Disk;
 use ember_language::diagnostic::{Diagnostic, Sources};
 use ember_language::rules;
 use ember_prove::equiv::{self, Options, Side, Sides, Verdict, What};
+use ember_tools::emit;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -104,6 +105,33 @@ fn a_hundred_thousand_lines_are_read_in_two_seconds() {
     let (errors, time) = read(function(&lines));
     assert_eq!(errors, []);
     assert!(time < Duration::from_secs(2), "{time:?}");
+}
+
+#[test]
+fn models_are_written_as_the_loops_that_they_are() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let options = pipeline::Options { rank: false, ..pipeline::Options::default() };
+    for name in ["bag_max", "bag_mean", "bag_weighted", "embedding_bag", "gather", "kg_scorer"] {
+        let mut sources = Sources::new(Disk);
+        let model = root.join(format!("examples/{name}.sexp"));
+        let rules = vec![root.join("rules")];
+        let schedule = "emb-opt0".to_owned();
+        let options = pipeline::Options { rules: rules.clone(), schedule, ..options.clone() };
+        let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
+        let written = emit::program(&inputs, &options, emit::Level::Mlir).expect("scalar loops");
+        let file = PathBuf::from(format!("{name}.mlir"));
+        sources.add(&file, written.as_str());
+        let paths = equiv::rule_paths(&Disk, &rules);
+        let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
+        let compiled = ember_engine::compile(&book);
+        let checked = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
+        let sides = equiv::read(&mut sources, &book, &inputs.machine, &[model, file], None);
+        let sides = sides.unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
+        let options = Options::default();
+        let answer = equiv::compare(&sides, &book, &compiled, &checked, &inputs.machine, &options);
+        let verdict = answer.expect("an answer").verdict;
+        assert!(matches!(verdict, Verdict::Equal(Ok(_))), "{name}: {verdict:?}\n{written}");
+    }
 }
 
 #[test]
