@@ -107,7 +107,7 @@ class Program:
         return self.text("mlir")
 
     def text(self, form: str) -> str:
-        """Returns the program as `ember-rewrite --emit` prints it: "scf", "slc", "slcv", "dlc", "mlir-dlc" and others."""
+        """Returns the program in a form that `ember-rewrite --emit` names, such as "slc" or "mlir-dlc"."""
         return self._native.text(form)
 
     @property

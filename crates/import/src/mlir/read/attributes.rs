@@ -5,7 +5,7 @@ use crate::mlir::affine::Map;
 use crate::mlir::source::{Literal, Mark, Operation, Text, Token, Word};
 use std::rc::Rc;
 
-/// What the attributes of an operation say that the pretty form says in other ways.
+/// The contents of an operation's attributes that the pretty form says in other ways.
 #[derive(Default)]
 pub(super) struct Attributes<'a> {
     pub(super) value: Option<Literal<'a>>,
