@@ -5,13 +5,15 @@ use super::group::Plan;
 use super::searched::Searched;
 use crate::cost::Goal;
 use crate::decouple::ModelContext;
-use crate::pipeline::{Case, Inputs, NoProgram, lower};
+use crate::pipeline::{Case, Failure, Inputs, NoProgram, lower};
 use crate::ranking::Measure;
 use crate::search::Candidate;
 use ember_host::threads;
 use ember_language::term::Term;
+use ember_sim::SimError;
 use ember_targets::verify::Verified;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The inverse of the relative difference in cycles below which two programs count as equally fast, because other data
 /// could reverse their order.
@@ -131,13 +133,36 @@ impl<'a> Chooser<'a> {
     fn choose_each(&self, searched: &Searched, others: &[&Chosen]) -> Result<Chosen, Unfinished> {
         let plan = &searched.plan;
         let found: Vec<_> = searched.found.iter().collect();
+        // Once a group alone takes too long, so does the whole, and no other group needs to run.
+        let too_long = AtomicBool::new(false);
+        let slow = |why: &NoProgram| why.takes_more_than(self.cycles);
         let best = threads::map(&found, |&(at, found)| {
             let others = others.iter().filter_map(|other| Some(&other.groups.get(*at)?.candidate));
-            (*at, self.best_of(plan, *at, &found.candidates, &others.collect::<Vec<_>>()))
+            let others: Vec<&Candidate> = others.collect();
+            let best = if too_long.load(Ordering::Relaxed) {
+                let cut = SimError::Cycles { limit: self.cycles };
+                let first = self.first_of(plan, *at, &found.candidates, &others);
+                first.and(Err(vec![NoProgram::Run(Failure::Run(cut))]))
+            } else {
+                self.best_of(plan, *at, &found.candidates, &others)
+            };
+            let is_slow = best.as_ref().is_err_and(|rejected| rejected.iter().any(slow));
+            too_long.fetch_or(is_slow, Ordering::Relaxed);
+            (*at, best)
         });
-        let mut ranked = BTreeMap::new();
-        for (at, best) in best {
-            ranked.insert(at, best.map_err(|rejected| Unfinished { group: at, rejected })?);
+        let (mut ranked, mut failed) = (BTreeMap::new(), Vec::new());
+        for (group, best) in best {
+            match best {
+                Ok(best) => {
+                    ranked.insert(group, best);
+                }
+                Err(rejected) => failed.push(Unfinished { group, rejected }),
+            }
+        }
+        // The first group without any program, or else the first that takes too long, whichever threads were faster.
+        failed.sort_by_key(|unfinished| unfinished.rejected.iter().any(slow));
+        if let Some(first) = failed.into_iter().next() {
+            return Err(first);
         }
         let mut groups = Vec::with_capacity(plan.groups.len());
         let mut parts: Vec<(Term, Verified)> = Vec::with_capacity(plan.groups.len());
@@ -172,6 +197,35 @@ impl<'a> Chooser<'a> {
         lower(operators, &self.inputs.machine, term, context, self.goal)
     }
 
+    /// Returns a candidate of one group with its program, which is not run.
+    fn unmeasured(
+        &self,
+        plan: &Plan,
+        at: usize,
+        candidate: &Candidate,
+    ) -> Result<Ranked, NoProgram> {
+        let program = self.lower(&plan.term(at, &candidate.term), &plan.groups[at].context)?;
+        Ok(Ranked { candidate: candidate.clone(), program, measure: None })
+    }
+
+    /// Returns the first candidate of one group that has a program: the best by the cost model, which has ordered them.
+    fn first_of(
+        &self,
+        plan: &Plan,
+        at: usize,
+        own: &[Candidate],
+        others: &[&Candidate],
+    ) -> Result<Ranked, Vec<NoProgram>> {
+        let mut rejected = Vec::new();
+        for candidate in own.iter().chain(others.iter().copied()) {
+            match self.unmeasured(plan, at, candidate) {
+                Ok(ranked) => return Ok(ranked),
+                Err(why) => rejected.push(why),
+            }
+        }
+        Err(rejected)
+    }
+
     /// Returns the best candidate of one group: of its own, in the order of the cost model, and of other searches'.
     pub fn best_of(
         &self,
@@ -180,23 +234,9 @@ impl<'a> Chooser<'a> {
         own: &[Candidate],
         others: &[&Candidate],
     ) -> Result<Ranked, Vec<NoProgram>> {
-        let unmeasured = |candidate: &Candidate| -> Result<Ranked, NoProgram> {
-            let program = self.lower(&plan.term(at, &candidate.term), &plan.groups[at].context)?;
-            Ok(Ranked { candidate: candidate.clone(), program, measure: None })
-        };
-        let Some(case) = self.rank else {
-            // The cost model has ordered the candidates, so the first that can run is the best.
-            let mut rejected = Vec::new();
-            for candidate in own.iter().chain(others.iter().copied()) {
-                match unmeasured(candidate) {
-                    Ok(ranked) => return Ok(ranked),
-                    Err(why) => rejected.push(why),
-                }
-            }
-            return Err(rejected);
-        };
+        let Some(case) = self.rank else { return self.first_of(plan, at, own, others) };
         let try_one = |candidate: &Candidate, limit: u64| -> Result<Ranked, NoProgram> {
-            let ranked = unmeasured(candidate)?;
+            let ranked = self.unmeasured(plan, at, candidate)?;
             let measure = case.rank_within(&ranked.program, &self.inputs.machine, limit)?;
             Ok(Ranked { measure: Some(measure), ..ranked })
         };
@@ -211,7 +251,7 @@ impl<'a> Chooser<'a> {
             tried.push(try_one(candidate, self.cycles.min(self.budget)));
             match tried.last() {
                 Some(Err(why)) if self.budget < self.cycles && why.takes_more_than(self.budget) => {
-                    return unmeasured(candidate).map_err(|why| vec![why]);
+                    return self.unmeasured(plan, at, candidate).map_err(|why| vec![why]);
                 }
                 Some(Ok(first)) => {
                     let cycles = of(first).cycles;
