@@ -2,7 +2,7 @@
 
 use super::dlc::elem;
 use super::rows::{Output, Row, Rows};
-use super::types::Type;
+use super::types::{Elem, Type};
 use ember_values::scalar::Scalar;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -11,6 +11,9 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` has no counterpart in the dialects of Ember's artifact")]
 pub struct NoDialect(pub String);
+
+/// A value: its name and its type.
+pub(super) type Value = (String, Type);
 
 /// The lines of a function.
 pub(super) struct Lines {
@@ -94,12 +97,23 @@ impl Lines {
         }
     }
 
-    /// Returns the operation whose row is an operator of its operands, and its predicate.
-    pub(super) fn operation(
-        &self,
+    /// Writes an operation on values.
+    pub(super) fn apply(
+        &mut self,
         operator: &str,
-        operands: &[Type],
-    ) -> Result<(String, Output), NoDialect> {
+        operands: Vec<Value>,
+    ) -> Result<Value, NoDialect> {
+        let types: Vec<Type> = operands.iter().map(|(_, of)| of.clone()).collect();
+        let (operation, output) = self.operation(operator, &types)?;
+        let names: Vec<String> = operands.into_iter().map(|(name, _)| name).collect();
+        let last = types.last().cloned().unwrap_or(Type::Scalar(Elem::Index));
+        let name = self.define(format!("{operation} {} : {last}", names.join(", ")));
+        let of = if output == Output::Bit { last.of(Elem::Bit) } else { last };
+        Ok((name, of))
+    }
+
+    /// Returns the operation whose row is an operator of its operands, and its predicate.
+    fn operation(&self, operator: &str, operands: &[Type]) -> Result<(String, Output), NoDialect> {
         let head = format!("scf.{operator}");
         let names = ["a", "b", "c"];
         let fits = |row: &Row| {

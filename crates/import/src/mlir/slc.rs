@@ -4,6 +4,7 @@
 mod callback;
 
 use super::dlc::elem;
+use super::lines::Value;
 use super::lines::{Lines, NoDialect};
 use super::rows::Rows;
 use super::types::{Elem, Type};
@@ -15,9 +16,6 @@ use ember_model::Extent;
 use ember_targets::dlc::Hint;
 use ember_values::scalar::{DType, Scalar};
 use rustc_hash::FxHashMap;
-
-/// A stream or value: its name, and the type of its elements.
-type Value = (String, Type);
 
 /// The state of writing.
 struct Writer<'a> {

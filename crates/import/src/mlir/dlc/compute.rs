@@ -1,13 +1,10 @@
 //! The execute half: one case for each callback.
 
 use super::{NoDialect, Writer, elem, memory, typed};
-use crate::mlir::rows::Output;
+use crate::mlir::lines::Value;
 use crate::mlir::types::{Elem, Type};
 use ember_targets::dlc::{Addr, Expr, Lanes, Loop, RegisterId, Stmt, TensorId};
 use ember_values::scalar::BinaryOp;
-
-/// A value: its name and its type.
-type Value = (String, Type);
 
 impl Writer<'_> {
     /// Writes the execute half.
@@ -153,18 +150,7 @@ impl Writer<'_> {
     }
 
     fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Result<Value, NoDialect> {
-        self.applied(op.name(), vec![a, b])
-    }
-
-    /// Writes an operation on values.
-    fn applied(&mut self, operator: &str, operands: Vec<Value>) -> Result<Value, NoDialect> {
-        let types: Vec<Type> = operands.iter().map(|(_, of)| of.clone()).collect();
-        let (operation, output) = self.out.operation(operator, &types)?;
-        let names: Vec<String> = operands.into_iter().map(|(name, _)| name).collect();
-        let last = types.last().cloned().unwrap_or(Type::Scalar(Elem::Index));
-        let name = self.out.define(format!("{operation} {} : {last}", names.join(", ")));
-        let of = if output == Output::Bit { last.of(Elem::Bit) } else { last };
-        Ok((name, of))
+        self.out.apply(op.name(), vec![a, b])
     }
 
     /// Writes an expression.
@@ -183,7 +169,7 @@ impl Writer<'_> {
             }
             Expr::Unary(op, x) => {
                 let x = self.value(x)?;
-                self.applied(op.name(), vec![x])?
+                self.out.apply(op.name(), vec![x])?
             }
             Expr::Binary(op, a, b) => {
                 let (a, b) = (self.value(a)?, self.value(b)?);

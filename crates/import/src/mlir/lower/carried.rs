@@ -1,4 +1,4 @@
-//! What a loop carries from one iteration to the next, in memory of the kernel's own.
+//! Values that a loop carries from one iteration to the next, in memory of the kernel's own.
 
 use super::{Lowering, Meaning, Refused};
 use crate::mlir::source::{Operation, Use, Value};

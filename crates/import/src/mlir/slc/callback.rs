@@ -1,8 +1,7 @@
-//! What a callback runs on the execute unit.
+//! Callbacks: the statements and values of the execute unit.
 
 use super::{NoDialect, Value, Writer, memory};
 use crate::mlir::dlc::elem;
-use crate::mlir::rows::Output;
 use crate::mlir::types::{Elem, Type};
 use egg::Id;
 use ember_language::sexp::deeper;
@@ -31,7 +30,7 @@ impl Writer<'_> {
                 let before = self.load(&place);
                 let added = self.value(added)?;
                 let fold = self.term[fold].to_string();
-                let (after, _) = self.applied(&fold, vec![before, added])?;
+                let (after, _) = self.out.apply(&fold, vec![before, added])?;
                 self.store(&place, &after);
                 Ok(())
             }
@@ -117,20 +116,9 @@ impl Writer<'_> {
                 for part in parts {
                     operands.push(writer.value(*part)?);
                 }
-                writer.applied(operator, operands)
+                writer.out.apply(operator, operands)
             }
             _ => writer.refused(id),
         })
-    }
-
-    /// Writes an operation on values.
-    fn applied(&mut self, operator: &str, operands: Vec<Value>) -> Result<Value, NoDialect> {
-        let types: Vec<Type> = operands.iter().map(|(_, of)| of.clone()).collect();
-        let (operation, output) = self.out.operation(operator, &types)?;
-        let names: Vec<String> = operands.into_iter().map(|(name, _)| name).collect();
-        let last = types.last().cloned().unwrap_or(Type::Scalar(Elem::Index));
-        let name = self.out.define(format!("{operation} {} : {last}", names.join(", ")));
-        let of = if output == Output::Bit { last.of(Elem::Bit) } else { last };
-        Ok((name, of))
     }
 }
