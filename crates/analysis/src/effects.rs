@@ -7,6 +7,7 @@ use crate::facts::{AffineForm, EGraph, Facts};
 use egg::{Id, Language, Symbol};
 use ember_language::rules::{Kind, Loop, OpInfo};
 use ember_language::term::{Head, Node};
+use ember_values::distance::{Distance, distance, stay_apart};
 use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
 use std::borrow::Cow;
@@ -393,15 +394,26 @@ pub fn disjoint(a: &Place, b: &Place) -> bool {
         })
 }
 
-/// Returns true if two places never overlap when they are touched in *different* iterations of the loop over `e` with
-/// this step: the index of some dimension depends on `e` alone and moves by at least its number of lanes.
-pub fn lane_local(a: &Place, b: &Place, e: Id, step: i64) -> bool {
+/// The variable of a loop, as the distances between its iterations need it.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter {
+    /// The key of the variable in affine forms.
+    pub key: Id,
+    /// The step of its loop.
+    pub step: i64,
+    /// The largest distance between two of its values.
+    pub width: u64,
+}
+
+/// Returns true if two places never overlap when they are touched in *different* iterations of the loop over `e`: the
+/// index of some dimension depends on `e` alone and moves by at least its number of lanes.
+pub fn lane_local(a: &Place, b: &Place, e: Counter) -> bool {
     a.tensor != b.tensor
         || a.index.iter().zip(&b.index).any(|(x, y)| match (x, y) {
             (Some(x), Some(y)) if x.rows == y.rows => {
-                let k = x.start.coefficient(&e);
-                let moves = k.saturating_mul(step).saturating_abs() >= x.lanes.max(y.lanes);
-                let fixed = k == 0 && y.start.coefficient(&e) == 0;
+                let k = x.start.coefficient(&e.key);
+                let moves = stay_apart(k, e.step, x.lanes.max(y.lanes), e.width);
+                let fixed = k == 0 && y.start.coefficient(&e.key) == 0;
                 let distance = y.start.sub(&x.start).and_then(|d| d.as_constant());
                 (moves && distance == Some(0))
                     || (fixed && distance.is_some_and(|d| d >= x.lanes || d <= -y.lanes))
@@ -416,7 +428,7 @@ pub fn lane_local(a: &Place, b: &Place, e: Id, step: i64) -> bool {
 pub fn distances<const N: usize>(
     a: &Place,
     b: &Place,
-    variables: [Id; N],
+    variables: [Counter; N],
 ) -> Option<[Option<i64>; N]> {
     if a.tensor != b.tensor {
         return None;
@@ -428,7 +440,7 @@ pub fn distances<const N: usize>(
             let (Some(x), Some(y)) = (x, y) else { continue };
             let apart = x.start.sub(&y.start).and_then(|d| d.as_constant());
             let Some(apart) = apart.filter(|_| x.rows == y.rows) else { continue };
-            let by = variables.map(|variable| x.start.coefficient(&variable));
+            let by = variables.map(|variable| x.start.coefficient(&variable.key));
             let moved = (0..N).try_fold(apart, |apart, at| {
                 apart.checked_sub(by[at].checked_mul(known[at].unwrap_or(0))?)
             });
@@ -437,10 +449,11 @@ pub fn distances<const N: usize>(
             match (open.next(), open.next()) {
                 (None, _) if apart >= y.lanes || apart <= -x.lanes => return None,
                 (Some(at), None) if x.lanes == 1 && y.lanes == 1 => {
-                    if apart.wrapping_rem(by[at]) != 0 {
-                        return None;
+                    known[at] = match distance(by[at], apart, variables[at].width) {
+                        Distance::Never => return None,
+                        Distance::Is(distance) => Some(distance),
+                        Distance::Unknown => None,
                     }
-                    known[at] = apart.checked_div(by[at]);
                 }
                 _ => {}
             }

@@ -5,12 +5,13 @@
 //! never fires on an unknown property.
 
 use crate::effects::{
-    Effects, Index, Place, address, disjoint, distances, effects, lane_local, variable_key,
+    Counter, Effects, Index, Place, address, disjoint, distances, effects, lane_local, variable_key,
 };
 use crate::facts::{EGraph, single_value};
 use egg::{Id, Language};
 use ember_language::conditions::{GENERATORS, PREDICATES};
 use ember_language::term::{Head, Node};
+use ember_values::distance::ANY_WIDTH;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{DType, LARGEST_SIZE};
 use itertools::Itertools;
@@ -275,15 +276,13 @@ fn writable(egraph: &EGraph, name: &str) -> bool {
 }
 
 fn independent_lanes(egraph: &EGraph, var: Id, parts: &[Id]) -> Option<bool> {
-    let key = variable_key(egraph, var)?;
-    let (_, _, step) = egraph[var].data.variable?;
-    let step = egraph[step].data.integer()?;
+    let counter = counter(egraph, var)?;
     let effects: Vec<_> = parts.iter().map(|p| effects(egraph, *p)).collect::<Option<_>>()?;
     let writes = effects.iter().flat_map(|e| &e.writes);
     Some(
         writes
             .cartesian_product(&effects)
-            .all(|(write, other)| other.places().all(|place| lane_local(write, place, key, step))),
+            .all(|(write, other)| other.places().all(|place| lane_local(write, place, counter))),
     )
 }
 
@@ -313,25 +312,34 @@ fn separable(egraph: &EGraph, variable: Id, first: Id, second: Id) -> Option<boo
     Some(writes && first.writes.iter().all(|own| second.places().all(|other| kept(other, own))))
 }
 
-/// Returns the keys of variables whose loops have positive steps.
-fn forward<const N: usize>(egraph: &EGraph, variables: [Id; N]) -> Option<[Id; N]> {
-    let mut keys = variables;
-    for (key, variable) in keys.iter_mut().zip(variables) {
-        let (_, _, step) = egraph[variable].data.variable?;
-        egraph[step].data.integer().filter(|step| *step > 0)?;
-        *key = variable_key(egraph, variable)?;
-    }
-    Some(keys)
+/// Returns the variables whose loops have positive steps.
+fn forward<const N: usize>(egraph: &EGraph, variables: [Id; N]) -> Option<[Counter; N]> {
+    let counters = variables.map(|variable| counter(egraph, variable).filter(|own| own.step > 0));
+    counters.into_iter().collect::<Option<Vec<_>>>()?.try_into().ok()
+}
+
+/// Returns a loop variable whose step is a constant.
+fn counter(egraph: &EGraph, variable: Id) -> Option<Counter> {
+    let (lo, hi, step) = egraph[variable].data.variable?;
+    let (least, end) = (egraph[lo].data.range.min, egraph[hi].data.range.max);
+    let by_range =
+        end.checked_sub(1).filter(|last| *last >= least).map(|last| last.abs_diff(least));
+    let far = |id: Id| magnitude(egraph, id, DEPTH);
+    let by_bounds = far(lo).zip(far(hi)).map(|(lo, hi)| lo.saturating_add(hi));
+    let width = by_range.into_iter().chain(by_bounds).min();
+    Some(Counter {
+        key: variable_key(egraph, variable)?,
+        step: egraph[step].data.integer()?,
+        width: width.unwrap_or(ANY_WIDTH),
+    })
 }
 
 fn own_lane(egraph: &EGraph, var: Id, address: Id, value: Id) -> Option<bool> {
-    let key = variable_key(egraph, var)?;
-    let (_, _, step) = egraph[var].data.variable?;
-    let step = egraph[step].data.integer()?;
+    let counter = counter(egraph, var)?;
     let write = self::address(egraph, address)?.place();
     let (value, address) = (effects(egraph, value)?, effects(egraph, address)?);
     let mut places = value.places().chain(address.places()).chain([&write]);
-    Some(places.all(|place| lane_local(&write, place, key, step)))
+    Some(places.all(|place| lane_local(&write, place, counter)))
 }
 
 fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {

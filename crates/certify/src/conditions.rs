@@ -1,6 +1,6 @@
 //! The checker's evaluation of rule conditions on terms, from the facts that it derived.
 
-use super::places::{Place, Touches, apart, distances, told};
+use super::places::{Counter, Place, Touches, apart, distances, told};
 use super::ranges::{BOUND, DEPTH};
 use super::terms::{Fact, T};
 use super::{Checker, Means, Refusal, meant};
@@ -94,11 +94,16 @@ impl Checker<'_> {
         if known.is_empty() { "-".to_owned() } else { known.join(", ") }
     }
 
-    /// Returns the name of a variable whose loop has a positive step.
-    fn forward(&self, variable: T) -> Option<&str> {
+    /// Returns a variable whose loop has a positive step.
+    fn forward(&self, variable: T) -> Option<Counter<'_>> {
         let &[_, _, _, step] = self.node(*self.variables.get(&variable)?).1 else { return None };
         self.fact(step).integer().filter(|step| *step > 0)?;
-        Some(self.node(variable).0)
+        self.counter(variable)
+    }
+
+    fn counter(&self, variable: T) -> Option<Counter<'_>> {
+        self.variables.get(&variable)?;
+        Some(Counter { name: self.node(variable).0, width: self.width(variable) })
     }
 
     fn holds(&self, name: &str, terms: &[T], reason: &mut String) -> Option<bool> {
@@ -116,6 +121,7 @@ impl Checker<'_> {
             let declared = terms.get(i).filter(|term| self.variables.contains_key(term));
             declared.map(|term| self.node(*term).0)
         };
+        let counter = |i: usize| self.counter(*terms.get(i)?);
         let index = |a: &Fact| a.dtype == Some(DType::I64) && a.place.is_none() && !a.wide;
         let runs = |i: usize| terms.get(i).is_some_and(|variable| self.runs(*variable));
         let tensor = |place: &Place| self.tensors.get(&place.1);
@@ -166,7 +172,7 @@ impl Checker<'_> {
             }
             ("independent-lanes", [_, _, _]) => {
                 let both = &touches(1)? | &touches(2)?;
-                apart(&both, &both, Some(variable(0)?))
+                apart(&both, &both, Some(counter(0)?))
             }
             ("interchangeable", [_, _, _]) => {
                 let (all, both) = (touches(2)?, [self.forward(terms[0])?, self.forward(terms[1])?]);
@@ -189,7 +195,7 @@ impl Checker<'_> {
             }
             ("own-lane", [_, a, _]) => {
                 let own = Touches::from([(true, a.place.clone()?)]);
-                apart(&own, &(&(&touches(1)? | &touches(2)?) | &own), Some(variable(0)?))
+                apart(&own, &(&(&touches(1)? | &touches(2)?) | &own), Some(counter(0)?))
             }
             // Generators: the last term is the number, and the answer is whether the rule holds for it.
             ("length", [a, n]) => a.integer() == n.integer() && (2..=4096).contains(&n.integer()?),

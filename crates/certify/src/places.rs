@@ -4,6 +4,7 @@ use super::Checker;
 use super::terms::{Linear, T};
 use ember_language::rules::{Kind, OpInfo};
 use ember_language::sexp::deeper;
+use ember_values::distance::{Distance, distance, stay_apart};
 use ember_values::primitive::Primitive;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -129,15 +130,26 @@ impl Checker<'_> {
     }
 }
 
+/// A loop variable: its name, and the largest distance between two of its values.
+#[derive(Clone, Copy)]
+pub(super) struct Counter<'a> {
+    pub(super) name: &'a str,
+    pub(super) width: u64,
+}
+
 /// Returns true if no place written in `writes` overlaps a place in `all`. If a loop variable is given, the two are
 /// taken in different iterations of its loop.
-pub(super) fn apart(writes: &Touches, all: &Touches, across: Option<&str>) -> bool {
+pub(super) fn apart(writes: &Touches, all: &Touches, across: Option<Counter<'_>>) -> bool {
     let never = |p: &Option<Linear>, q: &Option<Linear>| {
         let (p, q) = (p.as_ref()?, q.as_ref()?);
-        let moves = across.is_some_and(|x| p.coefficient(x) != 0);
-        // An index that moves with the variable must be equal on both sides, since it is then different in every other
-        // iteration; an index that does not move must differ.
-        Some(moves == (q.sub(p)?.as_constant()? == 0))
+        let by = across.map_or(0, |x| p.coefficient(x.name));
+        let distance = q.sub(p)?.as_constant()?;
+        // An index that moves with the variable must be equal on both sides and different in every other iteration; an
+        // index that does not move must differ.
+        Some(match across {
+            Some(x) if by != 0 => distance == 0 && stay_apart(by, 1, 1, x.width),
+            _ => distance != 0,
+        })
     };
     let never = |a: &Place, b: &Place| {
         a.1 != b.1 || a.2.iter().zip(&b.2).any(|(p, q)| never(p, q) == Some(true))
@@ -152,7 +164,7 @@ pub(super) fn apart(writes: &Touches, all: &Touches, across: Option<&str>) -> bo
 pub(super) fn distances<const N: usize>(
     p: &Place,
     q: &Place,
-    variables: [&str; N],
+    variables: [Counter<'_>; N],
 ) -> Option<[Option<i64>; N]> {
     if p.1 != q.1 {
         return None;
@@ -163,7 +175,7 @@ pub(super) fn distances<const N: usize>(
         for (a, b) in p.2.iter().zip(&q.2) {
             let apart = a.as_ref().zip(b.as_ref()).and_then(|(a, b)| a.sub(b)?.as_constant());
             let (Some(a), Some(apart)) = (a, apart) else { continue };
-            let by = variables.map(|variable| a.coefficient(variable));
+            let by = variables.map(|variable| a.coefficient(variable.name));
             let rest = by.iter().zip(known).try_fold(apart, |apart, (by, distance)| {
                 apart.checked_sub(by.checked_mul(distance.unwrap_or(0))?)
             });
@@ -171,10 +183,11 @@ pub(super) fn distances<const N: usize>(
             match (rest, open.next(), open.next()) {
                 (Some(rest), None, _) if rest != 0 => return None,
                 (Some(rest), Some(at), None) => {
-                    if rest.wrapping_rem(by[at]) != 0 {
-                        return None;
+                    known[at] = match distance(by[at], rest, variables[at].width) {
+                        Distance::Never => return None,
+                        Distance::Is(distance) => Some(distance),
+                        Distance::Unknown => None,
                     }
-                    known[at] = rest.checked_div(by[at]);
                 }
                 _ => {}
             }

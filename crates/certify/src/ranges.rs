@@ -4,6 +4,7 @@
 use super::terms::{Linear, T};
 use super::{Checker, Means, Refusal};
 use ember_language::sexp::{Sexp, deeper};
+use ember_values::distance::ANY_WIDTH;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE};
 use std::collections::BTreeSet;
@@ -144,6 +145,19 @@ impl Checker<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Returns the largest distance between two values of a loop variable.
+    pub(super) fn width(&self, variable: T) -> u64 {
+        if self.anywhere.contains(&variable) {
+            return u64::MAX;
+        }
+        let by_range = self.values(variable).map(|(least, last)| last.abs_diff(least));
+        let far = |term: T| self.magnitude(term, DEPTH);
+        let by_bounds = |[lo, hi, _]: &[T; 3]| Some(far(*lo)?.saturating_add(far(*hi)?));
+        let bounds = self.bounds_of(variable);
+        let widths = bounds.iter().filter_map(by_bounds).chain(by_range);
+        widths.min().unwrap_or(ANY_WIDTH)
     }
 
     /// All spellings of a variable's bounds.

@@ -57,6 +57,7 @@ pub const PARTS: &[Part] = &[
         part: "arithmetic on scalars and affine forms",
         modules: modules![
             "crates/values/src/affine.rs"
+            "crates/values/src/distance.rs"
             "crates/values/src/scalar.rs"
             "crates/values/src/scalar/extreme.rs"
             "crates/values/src/scalar/op.rs"

@@ -1,5 +1,6 @@
-//! Scalars, the tables of primitives and of operations on whole tensors, affine forms, and the layout of S-expressions
-//! on lines. All other crates build on this one; it does not depend on terms, rules, models or machines.
+//! Scalars, the tables of primitives and of operations on whole tensors, affine forms, distances between iterations,
+//! and the layout of S-expressions on lines. All other crates build on this one; it does not depend on terms, rules,
+//! models or machines.
 //!
 //! ```
 //! use ember_values::affine::Affine;
@@ -12,6 +13,7 @@
 //! ```
 
 pub mod affine;
+pub mod distance;
 pub mod layout;
 pub mod operation;
 pub mod primitive;

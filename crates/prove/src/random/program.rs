@@ -325,6 +325,15 @@ impl Grow<'_, Plan<'_>> {
         variables.into_iter().map(|variable| self.make().iv(variable)).collect()
     }
 
+    /// Returns true for the value of a loop variable in scope that takes the multiples of 4.
+    fn counts_by_fours(&mut self, value: Id, scope: &Scope) -> bool {
+        let [zero, four] = [0, 4].map(|n| self.terms.int(n));
+        let mut variables = scope.vars.iter().copied();
+        let own = variables.find(|variable| self.make().iv(*variable) == value);
+        let parts = own.and_then(|own| self.grammar.operators().variable(&self.terms[own]));
+        parts.is_some_and(|[_, lo, _, step]| lo == zero && step == four)
+    }
+
     /// Adds an element of a tensor of positions.
     fn position(&mut self, tensor: &str, index: Id) -> Id {
         let tensor = self.make().root(tensor, false);
@@ -349,6 +358,11 @@ impl Grow<'_, Plan<'_>> {
         }
         let (last, one) = (own.last().copied()?, self.terms.int(1));
         let i = if self.one_in(4) { self.pick(&own, last) } else { last };
+        if self.counts_by_fours(i, scope) && self.one_in(2) {
+            // The product wraps: it is 0 in every iteration, which is a position where the loop runs.
+            let quarter = self.terms.int(1 << 62);
+            return Some(self.make().binary(BinaryOp::Mul, quarter, i));
+        }
         Some(match self.rng.u8(0..24) {
             // The position counted from the end, the next one, the first, and half of it.
             0 => {
