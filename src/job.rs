@@ -145,28 +145,30 @@ pub fn run(
         exact: options.exact,
         rules: BTreeSet::new(),
     }));
-    let attempt = tuning.best_of(schedule, line)?;
-    let chosen = attempt.program(inputs, schedule)?.clone();
     contenders.retain(|c| c.name != options.schedule);
-    let core = CoreKind::OutOfOrder;
-    contenders.push(contender(&options.schedule, core, inputs, schedule, &attempt));
+    let run = |contender: &Contender, recorded: bool| {
+        let program = contender.program.as_ref().ok()?;
+        Some(simulate(program, &inputs.machine, &judge, contender.core, recorded))
+    };
+    // What the best program is compared with is run beside the search for it.
+    let (attempt, mut outcomes) = rayon::join(
+        || tuning.best_of(schedule, line),
+        || contenders.par_iter().map(|c| run(c, false)).collect::<Vec<_>>(),
+    );
+    let attempt = attempt?;
+    let chosen = attempt.program(inputs, schedule)?.clone();
+    let best = contender(&options.schedule, CoreKind::OutOfOrder, inputs, schedule, &attempt);
     let found = attempt.searched;
 
     line.say("simulating, and leaving out each rule set");
-    let simulated = || -> Vec<Option<Result<Outcome, Failure>>> {
-        let run = |(i, c): (usize, &Contender)| {
-            let recorded = recorded && i + 1 == contenders.len();
-            let program = c.program.as_ref().ok()?;
-            Some(simulate(program, &inputs.machine, &judge, c.core, recorded))
-        };
-        contenders.par_iter().enumerate().map(run).collect()
-    };
     let ablated = || match scope {
         Scope::Whole => ablation(&tuning, schedule, &found, &chosen, line),
         Scope::Programs | Scope::Compared | Scope::Best => Ok(Vec::new()),
     };
-    let (outcomes, ablation) = rayon::join(simulated, ablated);
+    let (outcome, ablation) = rayon::join(|| run(&best, recorded), ablated);
     let ablation = ablation?;
+    outcomes.push(outcome);
+    contenders.push(best);
     let compared = compared_from.elapsed();
     let last = outcomes.last().and_then(|outcome| outcome.as_ref()?.as_ref().ok());
     let outputs = last.map(|outcome| judge.outputs(&chosen.program, outcome)).unwrap_or_default();

@@ -18,7 +18,7 @@ use egg::{DidMerge, Id, Symbol};
 use ember_egraph::Analysis;
 use ember_engine::Knowledge;
 use ember_engine::journal::Journal;
-use ember_language::rules::Operators;
+use ember_language::rules::{Exactness, Operators};
 use ember_language::term::Node;
 use ember_targets::dlc::{Dim, TensorDecl};
 use ember_values::affine::Affine;
@@ -48,6 +48,8 @@ pub struct Facts {
     /// The class of each affine form, if values with equal forms are united.
     forms: Option<Forms>,
     contradiction: Option<(Scalar, Scalar)>,
+    /// True if rules may change the rounding of numbers.
+    rounds: bool,
     node_ceiling: Option<usize>,
     /// The number of nodes that other code still has to add below the ceiling; folding leaves room for them.
     node_reserve: usize,
@@ -196,6 +198,7 @@ impl Facts {
             aliases: FxHashMap::default(),
             forms: None,
             contradiction: None,
+            rounds: false,
             node_ceiling: None,
             node_reserve: 0,
             ceiling_reached: false,
@@ -212,6 +215,13 @@ impl Facts {
     /// Unites values with equal affine forms, which need no rules then.
     pub fn uniting_forms(mut self) -> Facts {
         self.forms = Some(Forms::default());
+        self
+    }
+
+    /// Allows rules that change the rounding of numbers, so that different constants of a floating-point type may be
+    /// equal.
+    pub fn rounding(mut self, exact: Exactness) -> Facts {
+        self.rounds = exact > Exactness::Bitwise;
         self
     }
 
@@ -307,6 +317,7 @@ impl Analysis<Node> for Facts {
         }
         if let (Some(x), Some(y)) = (a.constant, b.constant)
             && x != y
+            && !(self.rounds && x.dtype() == y.dtype() && x.dtype().is_float())
         {
             self.contradiction.get_or_insert((x, y));
         }

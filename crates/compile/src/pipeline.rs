@@ -417,7 +417,7 @@ impl Run<'_> {
             without: self.without,
             exact: options.exact,
             goal: self.goal,
-            facts: &facts(inputs, group),
+            facts: &facts(inputs, group).rounding(options.exact),
             statistics: self.statistics,
             rates: &Rates::of(&inputs.machine),
             limits: saturate::Limits { iterations: options.iter_limit, nodes: options.node_limit },

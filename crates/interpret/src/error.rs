@@ -131,6 +131,12 @@ pub enum Error {
     /// A node id that does not occur in the term.
     #[error("no such node in the term")]
     NoSuchNode,
+    /// A floating-point result of finite operands that exceeds its type, in a run with noise.
+    #[error("a result exceeds its type")]
+    Overflow,
+    /// A floating-point result that is not one of real numbers, in a run that must be real.
+    #[error("a result is no real number")]
+    NotReal,
     /// A run that evaluated more nodes than the step limit.
     #[error("gave up after {0} steps")]
     StepLimit(u64),

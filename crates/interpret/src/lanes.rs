@@ -14,8 +14,10 @@ impl Interpreter {
         operands: [Value; N],
         f: impl Fn([Scalar; N]) -> Option<Scalar>,
     ) -> Result<Value, Error> {
-        let apply =
-            |x: [Scalar; N]| f(x).ok_or_else(|| Error::types(self.head(at), &x.map(Scalar::dtype)));
+        let apply = |x: [Scalar; N]| match f(x) {
+            Some(result) => self.rounded(&x, result),
+            None => Err(Error::types(self.head(at), &x.map(Scalar::dtype))),
+        };
         let mut lane = [Scalar::I64(0); N];
         let mut scalars = 0;
         let mut lengths = (usize::MAX, 0);
@@ -85,8 +87,18 @@ impl Interpreter {
         {
             return Err(Error::types(self.head(at), &dtypes));
         }
-        let folded = fold_lanes(&mut lanes, |a, b| op.apply(a, b).unwrap_or(a));
-        folded.map(Value::Scalar).ok_or(Error::LaneCount(0))
+        let mut fault = None;
+        let folded = fold_lanes(&mut lanes, |a, b| {
+            let sum = self.rounded(&[a, b], op.apply(a, b).unwrap_or(a));
+            sum.unwrap_or_else(|error| {
+                fault = Some(error);
+                a
+            })
+        });
+        match fault {
+            Some(error) => Err(error),
+            None => folded.map(Value::Scalar).ok_or(Error::LaneCount(0)),
+        }
     }
 
     /// Returns an error if the access unit, which computes only scalars, receives a vector.

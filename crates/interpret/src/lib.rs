@@ -37,6 +37,7 @@ mod eval;
 mod lanes;
 mod loops;
 mod memory;
+mod noise;
 mod op;
 mod operations;
 mod outputs;
@@ -60,6 +61,7 @@ use ember_language::term::Term;
 use ember_targets::tensor::Tensor;
 use ember_values::primitive::Primitive;
 use ember_values::scalar::Scalar;
+use noise::Noise;
 use program::Program;
 use std::collections::BTreeMap;
 use value::Place;
@@ -133,6 +135,8 @@ pub struct Interpreter {
     trace: Option<Box<Trace>>,
     /// The elements beyond the extents of tensors, on open memory.
     beyond: Option<Beyond>,
+    /// The noise in the last digits of results.
+    noise: Option<Noise>,
 }
 
 impl Interpreter {
@@ -158,6 +162,7 @@ impl Interpreter {
             limit: Self::DEFAULT_STEPS,
             trace: None,
             beyond: None,
+            noise: None,
         }
     }
 

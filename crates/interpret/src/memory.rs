@@ -257,7 +257,10 @@ impl Interpreter {
         a: Scalar,
         b: Scalar,
     ) -> Result<Scalar, Error> {
-        op.apply(a, b).ok_or_else(|| Error::types(self.head(at), &[a.dtype(), b.dtype()]))
+        match op.apply(a, b) {
+            Some(result) => self.rounded(&[a, b], result),
+            None => Err(Error::types(self.head(at), &[a.dtype(), b.dtype()])),
+        }
     }
 
     /// Returns the tensor of an address and the number of its fixed indices. No index is evaluated, because shapes and

@@ -177,7 +177,10 @@ impl Interpreter {
 
     /// Applies a function of one scalar.
     pub(super) fn mapped(&self, at: At, f: Function, x: Scalar) -> Result<Scalar, Error> {
-        ember_kernels::map(f, x).ok_or_else(|| Error::types(self.head(at), &[x.dtype()]))
+        match ember_kernels::map(f, x) {
+            Some(result) => self.rounded(&[x], result),
+            None => Err(Error::types(self.head(at), &[x.dtype()])),
+        }
     }
 }
 

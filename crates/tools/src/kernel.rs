@@ -96,7 +96,8 @@ impl Kernel {
         let core = &self.machine.core;
         let unit = VectorUnit { simd_bytes: core.simd_bytes, registers: core.vector_registers };
         let operators = self.book.signature.table();
-        let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit);
+        let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit)
+            .rounding(options.exact);
         let sizes = self.declarations.all_sizes(&self.sizes());
         let store = Store { tensors: BTreeMap::new(), sizes };
         let compiled = ember_engine::compile(&self.book);

@@ -9,6 +9,7 @@ use ember_compile::workload::Statistics;
 use ember_host::threads;
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::rules::{Exactness, Schedule};
+use itertools::Itertools;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -80,7 +81,10 @@ impl<'a> Tuning<'a> {
 
     /// Returns the results of several schedules, in their order.
     pub fn all_known(&self, names: &[&str], line: &Line) -> Checked<Vec<Arc<Attempt>>> {
-        threads::map(names, |name| self.known(name, line)).into_iter().collect()
+        let distinct: Vec<&str> = names.iter().copied().unique().collect();
+        let found = threads::map(&distinct, |name| self.known(name, line));
+        found.into_iter().collect::<Checked<Vec<_>>>()?;
+        names.iter().map(|name| self.known(name, line)).collect()
     }
 
     /// Returns the result of a schedule by name, searched once. Only its own programs are candidates.

@@ -6,7 +6,7 @@ use super::names::apart;
 use super::sides::Sides;
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
-use ember_language::rules::Operators;
+use ember_language::rules::{Exactness, Operators};
 use ember_language::sexp::Sexp;
 use ember_language::term::{Node, Term};
 use ember_values::primitive::Primitive;
@@ -34,11 +34,17 @@ pub(super) struct Question<'a> {
 
 impl Question<'_> {
     /// Creates an empty e-graph with the declarations of the tensors.
-    pub fn egraph(&self, operators: &Arc<Operators>, unit: VectorUnit, record: bool) -> EGraph {
+    pub fn egraph(
+        &self,
+        operators: &Arc<Operators>,
+        unit: VectorUnit,
+        exact: Exactness,
+        record: bool,
+    ) -> EGraph {
         let context = self.declarations.context();
         let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit);
         let rising = self.declarations.rising().filter(|_| self.rows);
-        let facts = facts.rising(rising).uniting_forms();
+        let facts = facts.rising(rising).uniting_forms().rounding(exact);
         EGraph::new(if record { facts.recording() } else { facts })
     }
 

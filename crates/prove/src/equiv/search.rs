@@ -147,7 +147,7 @@ impl Search<'_> {
         let operators = self.book.signature.table().clone();
         let mut trusted: Vec<String> =
             [&sides.left, &sides.right].into_iter().filter_map(Side::reading).collect();
-        let facts = question.egraph(&operators, self.vectors(), false);
+        let facts = question.egraph(&operators, self.vectors(), self.exact, false);
         let forgetful = question.forgetful(&operators);
         let whole = || self.whole(unparted(question, &forgetful));
         let ((found, phases), parts) = match parts(&question, facts) {
@@ -308,7 +308,7 @@ impl Search<'_> {
     ) -> Run {
         let Question { level, terms, between, .. } = question;
         let operators = self.book.signature.table().clone();
-        let mut egraph = question.egraph(&operators, self.vectors(), record);
+        let mut egraph = question.egraph(&operators, self.vectors(), self.exact, record);
         let roots = [egraph.add_expr(&terms[0]), egraph.add_expr(&terms[1])];
         // The raised statements let the rules work from both ends: from statements of one processor down to both
         // programs, and between the statements.

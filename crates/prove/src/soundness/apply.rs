@@ -8,7 +8,7 @@ use ember_engine::CompiledRule;
 use ember_engine::Knowledge;
 use ember_engine::saturate::{Limits, StopReason, saturate};
 use ember_language::rules::Operators;
-use ember_language::rules::{Arg, Call, Rule};
+use ember_language::rules::{Arg, Call, Exactness, Rule};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -24,9 +24,10 @@ pub(super) enum Applied {
 }
 
 /// Creates an e-graph with the facts of a world.
-pub(super) fn egraph(world: &World, operators: &Arc<Operators>) -> EGraph {
+pub(super) fn egraph(world: &World, operators: &Arc<Operators>, exact: Exactness) -> EGraph {
     let unit = VectorUnit { simd_bytes: world.simd_bytes, registers: 32 };
-    EGraph::new(Facts::new(&world.tensors, &world.sizes, operators.clone(), unit))
+    let facts = Facts::new(&world.tensors, &world.sizes, operators.clone(), unit);
+    EGraph::new(facts.rounding(exact))
 }
 
 /// Adds an instance to an e-graph and applies this rule alone, once.
@@ -36,7 +37,7 @@ pub(super) fn apply(
     operators: &Arc<Operators>,
     instance: &mut Instance,
 ) -> Applied {
-    let mut egraph = egraph(&instance.world, operators);
+    let mut egraph = egraph(&instance.world, operators, rule.exact);
     let root = egraph.add_expr(&instance.terms.part(instance.lhs));
     for other in &instance.others {
         egraph.add_expr(&instance.terms.part(*other));

@@ -1,10 +1,12 @@
 //! Interprets and compares both sides of an instance.
 
+use super::case::Case;
 use super::instance::Instance;
 use crate::random::SCRATCH;
 use egg::Id;
-use ember_interpret::{Error, Store, Value};
+use ember_interpret::{Error, Interpreter, Store, Value};
 use ember_language::rules::Kind;
+use ember_targets::tensor::Tensor;
 use ember_values::scalar::Scalar;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,10 +19,6 @@ pub(super) const LOWERED_STEPS: u64 = 20 * STEPS;
 
 /// The seed of what memory holds beyond the extents of tensors.
 const SEED: u64 = 7;
-
-/// The relative tolerance for rules that may change the last bits: instances have few operations, and their numbers are
-/// positive and within twelve binary orders of magnitude.
-const TOLERANCE: f64 = 1e-4;
 
 /// The meaning of a side in one store and one environment.
 #[derive(Clone, Debug)]
@@ -55,7 +53,34 @@ pub(super) fn meaning(
     environment: &[(Id, i64)],
     (memory, steps): (Memory, u64),
 ) -> Result<Meaning, Error> {
-    let mut interpreter = instance.interpreter(store).with_step_limit(steps);
+    evaluated(
+        instance,
+        term,
+        environment,
+        memory,
+        instance.interpreter(store).with_step_limit(steps),
+    )
+}
+
+/// Evaluates a term of an instance with noise in the last digits. The left side must stay within the real numbers.
+pub(super) fn noisy_meaning(
+    instance: &Instance,
+    term: Id,
+    case: &Case,
+    seed: u64,
+) -> Result<Meaning, Error> {
+    let interpreter = instance.interpreter(&case.store).with_step_limit(LOWERED_STEPS);
+    let interpreter = interpreter.with_noise(seed, term == instance.lhs);
+    evaluated(instance, term, &case.environment, case.memory, interpreter)
+}
+
+fn evaluated(
+    instance: &Instance,
+    term: Id,
+    environment: &[(Id, i64)],
+    memory: Memory,
+    mut interpreter: Interpreter,
+) -> Result<Meaning, Error> {
     if memory == Memory::Open {
         interpreter = interpreter.on_open_memory(SEED);
     }
@@ -91,38 +116,50 @@ pub(super) fn meaning(
 impl Meaning {
     /// Returns true if the right side agrees with this meaning of the left side. If a lane of a value is inactive on
     /// the left, the right may have anything there.
-    pub fn allows(&self, right: &Meaning, alike: Alike) -> bool {
+    pub fn allows(&self, right: &Meaning) -> bool {
         match (self, right) {
-            (Meaning::Value(Value::Scalar(a)), Meaning::Value(Value::Scalar(b))) => {
-                same(*a, *b, alike)
-            }
+            (Meaning::Value(Value::Scalar(a)), Meaning::Value(Value::Scalar(b))) => a == b,
             (Meaning::Value(Value::Lanes(a)), Meaning::Value(Value::Lanes(b))) => {
                 let lane = |(a, b): (&Option<Scalar>, &Option<Scalar>)| match (a, b) {
-                    (Some(a), Some(b)) => same(*a, *b, alike),
+                    (Some(a), Some(b)) => a == b,
                     (a, _) => a.is_none(),
                 };
                 a.len() == b.len() && a.iter().zip(b).all(lane)
             }
             // The right side must not store to a place that the left side does not store to.
             (Meaning::Places(a), Meaning::Places(b)) => a == b,
-            (Meaning::Store(_, a), Meaning::Store(_, b)) if !a.keys().eq(b.keys()) => false,
-            (Meaning::Store(_, a), Meaning::Store(_, b))
-                if !a.values().zip(b.values()).all(|(a, b)| same(*a, *b, alike)) =>
-            {
-                false
+            (Meaning::Store(a, x), Meaning::Store(b, y)) => x == y && a.difference(b).is_none(),
+            _ => false,
+        }
+    }
+
+    /// Returns all numbers of the meaning in a fixed order, `None` for an inactive lane.
+    pub fn numbers(&self) -> Vec<Option<Scalar>> {
+        match self {
+            Meaning::Value(Value::Scalar(x)) => vec![Some(*x)],
+            Meaning::Value(Value::Lanes(lanes)) => lanes.clone(),
+            Meaning::Places(_) => Vec::new(),
+            Meaning::Store(store, beyond) => {
+                let elements =
+                    |tensor: &Tensor| (0..tensor.len()).map(|at| tensor.get(at)).collect();
+                let inside = store.tensors.values().flat_map::<Vec<Option<Scalar>>, _>(elements);
+                inside.chain(beyond.values().map(|x| Some(*x))).collect()
             }
-            (Meaning::Store(a, _), Meaning::Store(b, _)) if alike == Alike::Bitwise => {
-                a.difference(b).is_none()
+        }
+    }
+
+    /// Returns true if two meanings differ in their numbers alone.
+    pub fn is_like(&self, other: &Meaning) -> bool {
+        let shape = |tensor: (&String, &Tensor)| (tensor.0.clone(), tensor.1.dtype, tensor.1.len());
+        match (self, other) {
+            (Meaning::Value(Value::Scalar(_)), Meaning::Value(Value::Scalar(_))) => true,
+            (Meaning::Value(Value::Lanes(a)), Meaning::Value(Value::Lanes(b))) => {
+                a.len() == b.len()
             }
-            (Meaning::Store(a, _), Meaning::Store(b, _)) => a.tensors.iter().all(|(name, a)| {
-                let other = b.tensors.get(name).filter(|b| b.len() == a.len());
-                other.is_some_and(|b| {
-                    (0..a.len()).all(|i| match (a.get(i), b.get(i)) {
-                        (Some(a), Some(b)) => same(a, b, alike),
-                        (a, b) => a.is_none() && b.is_none(),
-                    })
-                })
-            }),
+            (Meaning::Places(a), Meaning::Places(b)) => a == b,
+            (Meaning::Store(a, x), Meaning::Store(b, y)) => {
+                x.keys().eq(y.keys()) && a.tensors.iter().map(shape).eq(b.tensors.iter().map(shape))
+            }
             _ => false,
         }
     }
@@ -141,15 +178,6 @@ impl Meaning {
         }
         (self.to_string(), right.to_string())
     }
-}
-
-fn same(a: Scalar, b: Scalar, alike: Alike) -> bool {
-    if alike == Alike::Bitwise || a == b || !a.dtype().is_float() {
-        return a == b;
-    }
-    let (x, y) = (a.as_f64(), b.as_f64());
-    let scale = x.abs().max(y.abs()).max(1.0);
-    a.dtype() == b.dtype() && (x - y).abs() <= scale * TOLERANCE
 }
 
 impl fmt::Display for Meaning {

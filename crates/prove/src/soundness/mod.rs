@@ -15,6 +15,7 @@ mod compare;
 mod exhaust;
 mod instance;
 mod refutation;
+mod rounding;
 mod together;
 
 pub use attributes::{Answer as Known, Claim, check_attributes};

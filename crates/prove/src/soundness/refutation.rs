@@ -1,7 +1,7 @@
 //! Refutations: a case in which a rule is wrong, as shown to the author of the rule.
 
 use super::case::Case;
-use super::compare::{Alike, Meaning, store_text};
+use super::compare::{Meaning, store_text};
 use super::instance::Instance;
 use egg::Id;
 use ember_interpret::{Error, Store};
@@ -63,10 +63,9 @@ impl Refutation {
         rhs: Id,
         case: &Case,
         right: Result<Meaning, Error>,
-        alike: Alike,
     ) -> Result<(), Box<Refutation>> {
         let both = match &right {
-            Ok(right) if case.left.allows(right, alike) => return Ok(()),
+            Ok(right) if case.left.allows(right) => return Ok(()),
             Ok(right) => case.left.beside(right),
             Err(error) => (case.left.to_string(), error.to_string()),
         };

@@ -5,7 +5,7 @@
 //! merged.
 
 use super::apply::egraph;
-use super::compare::{Alike, LOWERED_STEPS, Meaning, meaning};
+use super::compare::{LOWERED_STEPS, Meaning, meaning};
 use super::instance::Instance;
 use super::{Case, Options, Refutation};
 use crate::random::{Anywhere, Grammar, Grow, Scope, Setting, Type, World};
@@ -114,7 +114,7 @@ fn check(
     operators: &Arc<Operators>,
     whole: &mut Whole,
 ) -> Result<(), Box<Refutation>> {
-    let mut egraph = egraph(&instance.world, operators);
+    let mut egraph = egraph(&instance.world, operators, Exactness::Bitwise);
     let root = egraph.add_expr(&instance.terms.part(instance.lhs));
     let variables: Vec<(Id, Id)> =
         instance.variables().map(|v| (v, egraph.add_expr(&instance.terms.part(v)))).collect();
@@ -158,7 +158,7 @@ fn check(
                 Err(Error::Unfed(_) | Error::Unbound(_) | Error::StepLimit(_)) => {}
                 right => {
                     whole.members += 1;
-                    Refutation::judge(&other, member, case, right, Alike::Bitwise)?;
+                    Refutation::judge(&other, member, case, right)?;
                 }
             }
         }

@@ -7,7 +7,7 @@ use crate::equiv::question::Question;
 use crate::equiv::tests::{operators, signature};
 use ember_analysis::facts::VectorUnit;
 use ember_interpret::{Error, Interpreter, Store};
-use ember_language::rules::Operators;
+use ember_language::rules::{Exactness, Operators};
 use ember_language::term::Term;
 use ember_model::Extent;
 use ember_targets::tensor::Tensor;
@@ -45,7 +45,7 @@ fn of(programs: &[Term; 2], operators: &Arc<Operators>) -> Option<Vec<Part>> {
         rows: false,
     };
     let unit = VectorUnit { simd_bytes: 64, registers: 32 };
-    parts(&question, question.egraph(operators, unit, false))
+    parts(&question, question.egraph(operators, unit, Exactness::Bitwise, false))
 }
 
 /// Generates a statement that writes one tensor and reads another, plainly or as frozen; or a barrier.

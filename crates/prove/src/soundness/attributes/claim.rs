@@ -2,7 +2,7 @@
 
 use super::What;
 use super::subject::Subject;
-use crate::soundness::compare::{Alike, LOWERED_STEPS, Meaning, meaning};
+use crate::soundness::compare::{LOWERED_STEPS, Meaning, meaning};
 use crate::soundness::instance::Instance;
 use egg::Id;
 use ember_interpret::{Elements, Error, Interpreter, Trace, Value};
@@ -343,7 +343,7 @@ impl Subject {
     }
 
     fn beside(&self, claimed: &Meaning) -> Found {
-        if self.case.left.allows(claimed, Alike::Bitwise) {
+        if self.case.left.allows(claimed) {
             return Found::Agrees;
         }
         let (found, claimed) = self.case.left.beside(claimed);
