@@ -22,5 +22,6 @@
 pub mod chains;
 pub mod equiv;
 pub mod random;
+mod rounding;
 pub mod soundness;
 pub mod verify;

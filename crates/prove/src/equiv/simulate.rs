@@ -1,8 +1,9 @@
 //! Runs a side on data, and finds the first element at which two results differ.
 
 use super::data::Given;
-use super::declare::{Declarations, Purpose};
+use super::declare::Purpose;
 use super::sides::{Side, Sides, What};
+use crate::rounding::{RUNS, may_be};
 use ember_interpret::{Error, Interpreter, Store};
 use ember_language::rules::Exactness;
 use ember_language::rules::Operators;
@@ -12,12 +13,10 @@ use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::Scalar;
 use serde::Serialize;
+use std::cell::LazyCell;
 
 /// The number of simulated cycles after which a run is given up.
 const CYCLES: u64 = 20_000_000;
-
-/// The relative tolerance if sums may be reordered: trials have few operations, and numbers with exact sums.
-const TOLERANCE: f64 = 1e-4;
 
 /// The first difference between two programs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -90,7 +89,7 @@ pub(super) fn compare(
         (_, Err(Failure::Limit)) | (Err(_), Err(_)) | (Err(Failure::Limit), _) => Outcome::Nothing,
         (Err(Failure::Fault(why)), Ok(_)) => fault(&why, "no fault"),
         (Ok(_), Err(Failure::Fault(why))) => fault("no fault", &why),
-        (Ok(a), Ok(b)) => match difference(&sides.declarations, &a, &b, exact) {
+        (Ok(a), Ok(b)) => match difference(sides, (&a, &b), exact, (&store, steps)) {
             Some(difference) => Outcome::Different(difference),
             None => Outcome::Same,
         },
@@ -143,18 +142,27 @@ pub fn store_after(
     }
 }
 
-/// Returns the first element of an output that differs.
+/// Returns the first element of an output that differs by more than what other roundings explain, if they are allowed.
 fn difference(
-    declarations: &Declarations,
-    left: &Store,
-    right: &Store,
+    sides: &Sides,
+    (left, right): (&Store, &Store),
     exact: Exactness,
+    (store, steps): (&Store, u64),
 ) -> Option<Difference> {
-    for declared in declarations.tensors.iter().filter(|t| t.purpose == Purpose::Output) {
-        let (a, b) = (left.tensors.get(&declared.name)?, right.tensors.get(&declared.name)?);
+    let noisy = |side: &Side| noisy(side, &sides.operators, store, steps);
+    let runs = LazyCell::new(|| noisy(&sides.left).zip(noisy(&sides.right)));
+    for declared in sides.declarations.tensors.iter().filter(|t| t.purpose == Purpose::Output) {
+        let name = &declared.name;
+        let (a, b) = (left.tensors.get(name)?, right.tensors.get(name)?);
+        let of = |runs: &[Store], at: u64| -> Vec<Option<Scalar>> {
+            runs.iter().map(|run| run.tensors.get(name)?.get(at)).collect()
+        };
         let unlike = |at: &u64| match (a.get(*at), b.get(*at)) {
-            (Some(a), Some(b)) => !same(a, b, exact),
-            (a, b) => a.is_some() != b.is_some(),
+            (Some(a), Some(b)) if a == b => false,
+            (Some(a), Some(b)) if exact > Exactness::Bitwise => runs
+                .as_ref()
+                .is_some_and(|(lefts, rights)| !may_be(a, b, &of(lefts, *at), &of(rights, *at))),
+            (a, b) => a.is_some() || b.is_some(),
         };
         let Some(at) = (0..a.len().max(b.len())).find(unlike) else { continue };
         let value = |t: &Tensor| t.get(at).map_or_else(|| "missing".to_owned(), |x| x.to_string());
@@ -169,10 +177,15 @@ fn difference(
     None
 }
 
-fn same(a: Scalar, b: Scalar, exact: Exactness) -> bool {
-    if a == b || exact == Exactness::Bitwise || !a.dtype().is_float() {
-        return a == b;
-    }
-    let (x, y) = (a.as_f64(), b.as_f64());
-    (x - y).abs() <= x.abs().max(y.abs()).max(1.0) * TOLERANCE
+/// Runs a side with noise in the last digits of its results; `None` if it is no term, or computes what is no real
+/// number, so that nothing is known about its roundings.
+fn noisy(side: &Side, operators: &Operators, store: &Store, steps: u64) -> Option<Vec<Store>> {
+    let term = side.term().ok()?;
+    let run = |seed: u64| {
+        let run = Interpreter::new(term, operators, store.clone()).with_step_limit(steps);
+        let mut run = run.with_noise(seed, true);
+        run.run(run.root()).ok()?;
+        Some(run.into_store())
+    };
+    RUNS.map(run).collect()
 }

@@ -308,6 +308,12 @@ impl Grow<'_, Plan<'_>> {
         }
     }
 
+    /// Returns a value times a number.
+    fn times(&mut self, number: i64, value: Id) -> Id {
+        let number = self.terms.int(number);
+        self.make().binary(BinaryOp::Mul, number, value)
+    }
+
     /// Returns the last position of a dimension.
     fn last(&mut self, dim: Dim) -> Id {
         let (all, less) = (self.extent(dim), self.terms.int(-1));
@@ -360,14 +366,13 @@ impl Grow<'_, Plan<'_>> {
         let i = if self.one_in(4) { self.pick(&own, last) } else { last };
         if self.counts_by_fours(i, scope) && self.one_in(2) {
             // The product wraps: it is 0 in every iteration, which is a position where the loop runs.
-            let quarter = self.terms.int(1 << 62);
-            return Some(self.make().binary(BinaryOp::Mul, quarter, i));
+            return Some(self.times(1 << 62, i));
         }
         Some(match self.rng.u8(0..24) {
             // The position counted from the end, the next one, the first, and half of it.
             0 => {
-                let last = self.last(dim);
-                self.make().binary(BinaryOp::Sub, last, i)
+                let (last, negated) = (self.last(dim), self.times(-1, i));
+                self.make().sum(last, negated)
             }
             1 => {
                 let last = self.last(dim);
