@@ -141,7 +141,8 @@ pub(super) fn read(sources: &Sources, file: FileId) -> Checked<Description> {
         let help = "a sweep has `models`, and may have `targets`, `schedules`, `exact`, `seeds`, `rules` and `[parameters]`";
         vec![error.with_help(help)]
     })?;
-    let lists = Lists { file, end: text.len(), errors: Vec::new() };
+    let path = sources.get(file).path.display().to_string();
+    let lists = Lists { file, path, errors: Vec::new() };
     let lists = lists.check("models", &read.models, String::clone);
     let lists = lists.check("targets", &read.targets, String::clone);
     let lists = lists.check("schedules", &read.schedules, String::clone);
@@ -164,7 +165,7 @@ pub(super) fn read(sources: &Sources, file: FileId) -> Checked<Description> {
 /// The errors of lists.
 struct Lists {
     file: FileId,
-    end: usize,
+    path: String,
     errors: Vec<Diagnostic>,
 }
 
@@ -176,8 +177,7 @@ impl Lists {
         key: impl Fn(&T) -> K,
     ) -> Lists {
         if list.is_empty() {
-            let span = Span::new(self.file, self.end..self.end);
-            let error = Diagnostic::error(format!("`{name}` is empty"), span, "in this sweep");
+            let error = Diagnostic::global(format!("{}: `{name}` is empty", self.path));
             self.errors.push(error.with_help("give a value, or leave the list out"));
         }
         let mut seen = BTreeSet::new();

@@ -76,7 +76,8 @@ impl Summary {
         let _ =
             writeln!(text, "{all} points: {ran} ran, {refused} have no program, {failed} failed.");
         for (reason, count) in self.reasons().into_iter().take(SHOWN) {
-            let _ = writeln!(text, "{}", wrapped(&format!("{count} x {reason}")));
+            let _ =
+                writeln!(text, "{}", wrapped(&format!("{count} without a valid result: {reason}")));
         }
         text
     }

@@ -49,13 +49,11 @@ impl Task {
             let error = Diagnostic::global(message);
             return Err(vec![error.with_help("install the same version everywhere")]);
         }
-        let done = self.compile(reach);
-        Ok(done.unwrap_or_else(|errors| {
-            Result::none(errors.first().map(reason).unwrap_or_default().to_owned())
-        }))
+        Ok(self.compile(reach).unwrap_or_else(Result::none))
     }
 
-    fn compile(&self, reach: Reach) -> Checked<Result> {
+    /// Returns the result, or the reason why there is none.
+    fn compile(&self, reach: Reach) -> std::result::Result<Result, String> {
         let started = Instant::now();
         let mut sources = Sources::new(reach);
         parameters::add(&mut sources, &self.target, &self.parameters);
@@ -63,16 +61,24 @@ impl Task {
             rules: self.rules.iter().map(PathBuf::from).map(shipped::resolved).collect(),
             target: DERIVED.to_owned(),
             schedule: self.schedule.clone(),
-            exact: exactness(&self.exact)?,
+            exact: exactness(&self.exact)
+                .map_err(|errors| first(&errors, |error| &error.message))?,
             seed: Some(self.seed),
             ..Options::default()
         };
-        let inputs = pipeline::read(&mut sources, Path::new(&self.model), &options)?;
+        let inputs = pipeline::read(&mut sources, Path::new(&self.model), &options);
+        let inputs = inputs.map_err(|errors| first(&errors, |error| &error.message))?;
         let read = (started, started.elapsed());
         let line = Line::hidden();
-        let done = job::run(&mut sources, &inputs, &options, Scope::Best, false, read, &line)?;
+        let done = job::run(&mut sources, &inputs, &options, Scope::Best, false, read, &line);
+        let done = done.map_err(|errors| first(&errors, reason))?;
         Ok(Result::of(&done.report))
     }
+}
+
+/// Returns what the first error says.
+fn first(errors: &[Diagnostic], says: impl Fn(&Diagnostic) -> &str) -> String {
+    errors.first().map(says).unwrap_or_default().to_owned()
 }
 
 /// Returns the exactness of a name.

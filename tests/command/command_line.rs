@@ -5,10 +5,11 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 /// Every command with options of its own; the first is the main job.
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "",
     "run",
     "bench",
+    "sweep",
     "check",
     "test",
     "fmt",

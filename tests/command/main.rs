@@ -20,5 +20,6 @@ mod rule_files;
 mod schedules;
 mod schema;
 mod sorts;
+mod sweeping;
 mod trials;
 mod verifying;
