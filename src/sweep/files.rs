@@ -16,7 +16,7 @@ const BLOCK: usize = 1 << 16;
 /// is; shipped files keep their paths.
 #[derive(Clone, Debug)]
 pub struct Reach {
-    shipped: Shipped,
+    shipped: Arc<Shipped>,
     place: Place,
     opened: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
@@ -43,7 +43,7 @@ impl Reach {
     }
 
     fn of(place: Place) -> Reach {
-        Reach { shipped: Shipped::default(), place, opened: Arc::default() }
+        Reach { shipped: Arc::default(), place, opened: Arc::default() }
     }
 
     /// Returns the paths that were opened since the last call; shipped files do not count.

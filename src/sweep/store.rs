@@ -180,9 +180,10 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Removes a database with the journal of a transaction that did not end, if there is one.
+/// Removes a database with its journals, if there is one.
 fn remove(path: &Path) -> Checked<()> {
-    for path in [path.to_owned(), with_ending(path, "-journal")] {
+    for ending in ["", "-journal", "-wal", "-shm"] {
+        let path = with_ending(path, ending);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 let message = format!("{}: cannot remove: {error}", path.display());
@@ -203,12 +204,16 @@ fn open_part(
     let connection = Connection::open(path)?;
     connection.busy_timeout(Duration::ZERO)?;
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
-    connection.execute_batch("BEGIN EXCLUSIVE")?;
     let tables: usize =
         connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
     if tables > 0 && pragma(&connection, "application_id")? != MARK {
         return Err(Unusable::Foreign);
     }
+    // Transactions are appended to a log and not waited for: if the machine fails, the last ones may be missing, and the
+    // others are whole.
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.execute_batch("BEGIN EXCLUSIVE")?;
     if restart {
         connection.execute_batch("DROP TABLE IF EXISTS points; DROP TABLE IF EXISTS sweep")?;
     }
@@ -333,6 +338,8 @@ fn insert(connection: &Connection, plan: &Plan, row: &Row) -> rusqlite::Result<(
 /// Writes a new file in one transaction. The same rows make the same bytes.
 fn write(path: &Path, plan: &Plan, rows: &[Row]) -> rusqlite::Result<()> {
     let connection = Connection::open(path)?;
+    // The whole file is waited for before it gets its name.
+    connection.pragma_update(None, "synchronous", "OFF")?;
     connection.execute_batch("BEGIN EXCLUSIVE")?;
     create(&connection, plan)?;
     for row in rows {
