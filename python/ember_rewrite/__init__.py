@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 from ._native import EmberError
 from ._program import Program, Report
 from ._program import compile as compile
+from ._sweep import Sweep
+from ._sweep import sweep as sweep
 
 if TYPE_CHECKING:
     from ._program import PathLike
@@ -30,11 +32,13 @@ __all__ = [
     "EmberError",
     "Program",
     "Report",
+    "Sweep",
     "command",
     "compile",
     "equiv",
     "explain",
     "saturate",
+    "sweep",
     "verify",
     "why_not",
 ]

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod interrupt;
+mod sweep;
 
 use arrays::{array, tensors};
 use ember_rewrite::built::{Built, Called, Settings};
@@ -99,6 +100,8 @@ fn command(py: Python<'_>, words: Vec<String>) -> PyResult<()> {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EmberError", module.py().get_type::<EmberError>())?;
     module.add_class::<Native>()?;
+    module.add_class::<sweep::Sweep>()?;
+    module.add_function(wrap_pyfunction!(sweep::sweep_point, module)?)?;
     module.add_function(wrap_pyfunction!(compile, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)
 }

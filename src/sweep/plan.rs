@@ -97,13 +97,8 @@ impl Plan {
     }
 
     /// Returns the number of points.
-    pub fn len(&self) -> usize {
+    pub fn points(&self) -> usize {
         self.axes.iter().map(|axis| axis.values.len()).product()
-    }
-
-    /// Returns true if there is no point, which no sweep that was read is.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Returns what points differ in, with all values.
@@ -174,7 +169,7 @@ impl Plan {
     /// Returns the digest of the whole sweep.
     pub fn digest(&self) -> String {
         let mut hasher = SipHasher13::new();
-        (0..self.len()).for_each(|point| self.key(point).hash(&mut hasher));
+        (0..self.points()).for_each(|point| self.key(point).hash(&mut hasher));
         format!("{:032x}", hasher.finish128().as_u128())
     }
 

@@ -54,8 +54,8 @@ fn store_all(
     results: mpsc::Receiver<(usize, Checked<Result>)>,
     line: &Line,
 ) -> Checked<()> {
-    let mut done = plan.len() - store.missing().len();
-    let say = |done: usize| line.say(format!("{done} of {} points", plan.len()));
+    let mut done = plan.points() - store.missing().len();
+    let say = |done: usize| line.say(format!("{done} of {} points", plan.points()));
     say(done);
     for (point, result) in results {
         store.put(plan, point, result?)?;

@@ -154,7 +154,7 @@ impl Store {
             .enumerate()
             .filter_map(|(point, result)| Some(plan.row(point, result.clone()?)))
             .collect();
-        if self.part.is_none() || rows.len() < plan.len() {
+        if self.part.is_none() || rows.len() < plan.points() {
             return Ok(rows);
         }
         plan.unchanged()?;
@@ -259,7 +259,7 @@ fn known(
     if stated("digest")? != plan.digest() {
         return Err(Unusable::Other("another sweep, or of other inputs"));
     }
-    let mut known = vec![None; plan.len()];
+    let mut known = vec![None; plan.points()];
     let columns = ["point"].into_iter().chain(RESULTS).collect::<Vec<_>>().join(", ");
     let mut query = connection.prepare(&format!("SELECT {columns} FROM points"))?;
     let mut rows = query.query([])?;
