@@ -9,11 +9,13 @@ mod description;
 mod files;
 mod parameters;
 mod plan;
+mod reader;
 mod row;
 mod run;
 mod session;
 mod store;
 mod summary;
+mod tables;
 mod task;
 
 pub(crate) use plan::Plan;
