@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _native
+from ._cluster import spread
 
 if TYPE_CHECKING:
     from ._program import PathLike
@@ -103,31 +104,11 @@ def _run(
 
 def _distribute(native: _native.Sweep, client: Any, retries: int) -> None:
     """Has the workers of a cluster compute the points without a result, and stores the results as they come."""
-    from dask.distributed import as_completed
-
-    lost: BaseException | None = None
-    for _ in range(retries + 1):
-        points = native.missing()
-        if not points:
-            return
-        # The points of a model need the same files, which every worker gets once.
-        models = {native.model(point): point for point in points}
-        files = {model: client.scatter(native.files(point), broadcast=True) for model, point in models.items()}
-        futures = {
-            client.submit(compute, native.task(point), files[native.model(point)], pure=False): point
-            for point in points
-        }
-        for future in as_completed(list(futures)):
-            point = futures.pop(future)
-            try:
-                native.put(point, future.result())
-            except _native.EmberError:
-                client.cancel(list(futures))
-                raise
-            except Exception as error:  # Whatever else a cluster says, it did not compute the point.
-                lost = error
-    if native.missing():
-        raise _native.EmberError(f"{len(native.missing())} points were lost {retries + 1} times: {lost}")
+    # The points of a model need the same files.
+    points = native.missing()
+    models = {native.model(point): point for point in points}
+    jobs = {point: (native.task(point), native.model(point)) for point in points}
+    spread(client, compute, jobs, lambda model: native.files(models[model]), native.put, retries)
 
 
 def _text(sweep: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-create_exception!(_native, EmberError, PyValueError, "Raised for what ends in an error.");
+create_exception!(ember_rewrite, EmberError, PyValueError, "Raised for what ends in an error.");
 
 fn raised(error: Error) -> PyErr {
     EmberError::new_err(error.to_string())
