@@ -1,4 +1,4 @@
-"""Exports of PyTorch that the compiler's own tests use, with their inputs and outputs."""
+"""Exports of PyTorch that the compiler's own tests use, with their inputs and outputs; a cluster."""
 
 from pathlib import Path
 
@@ -27,3 +27,14 @@ class Export:
 @pytest.fixture
 def export():
     return Export
+
+
+@pytest.fixture
+def cluster():
+    """A cluster of two worker processes."""
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        with distributed.Client(cluster) as client:
+            yield client

@@ -31,17 +31,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def cluster():
-    """A cluster of two worker processes."""
-    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
-        with distributed.Client(cluster) as client:
-            yield client
-
-
 def test_rows(folder):
     swept = ember_rewrite.sweep({**SWEEP, "schedules": ["search"]})
     assert len(swept) == 2 * 2 * 3 * 2 and swept.path is None

@@ -13,6 +13,7 @@ mod json;
 mod lsp;
 mod main_job;
 mod models;
+mod parts;
 mod process;
 mod random;
 mod results;
