@@ -48,7 +48,8 @@ def spread(
         if not left:
             return
         names = {name for _, name in left.values()}
-        sent = {name: client.scatter(files(name), broadcast=True) for name in names}
+        # In a list, because a dict would be sent piece by piece under the names of files, which are not unique.
+        sent = {name: client.scatter([files(name)], broadcast=True, hash=False)[0] for name in names}
         futures = {
             client.submit(work, argument, sent[name], pure=False): job for job, (argument, name) in left.items()
         }

@@ -29,12 +29,22 @@ def export():
     return Export
 
 
+def client(workers):
+    """Yields a client of a cluster of worker processes."""
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    options = dict(threads_per_worker=1, processes=True, dashboard_address=None)
+    with distributed.LocalCluster(n_workers=workers, **options) as cluster:
+        with distributed.Client(cluster) as client:
+            yield client
+
+
 @pytest.fixture
 def cluster():
     """A cluster of two worker processes."""
-    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
-        with distributed.Client(cluster) as client:
-            yield client
+    yield from client(2)
+
+
+@pytest.fixture
+def one_worker():
+    """A cluster of one worker process."""
+    yield from client(1)

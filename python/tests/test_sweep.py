@@ -6,6 +6,7 @@ import shutil
 import signal
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import ember_rewrite
@@ -91,21 +92,37 @@ def test_a_cluster_gives_the_same_file(folder, cluster):
     assert Path("here.sqlite").read_bytes() == Path("there.sqlite").read_bytes()
 
 
-def test_a_worker_that_is_killed_changes_nothing(folder, cluster):
-    ember_rewrite.sweep(SWEEP, "here.sqlite")
-    workers = sorted(cluster.run(os.getpid).values())
-    stored, killed = Path("there.sqlite.part-wal"), []
+@contextmanager
+def killing(worker, stored):
+    """Kills a process once some results are stored, and yields a list that then says that there were more to come."""
+    killed = []
 
     def kill():
         while not stored.exists() or stored.stat().st_size < 60_000:
             time.sleep(0.002)
-        os.kill(workers[0], signal.SIGKILL)
-        killed.append(Path("there.sqlite").exists())
+        os.kill(worker, signal.SIGKILL)
+        killed.append(stored.exists())
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
-    ember_rewrite.sweep(SWEEP, "there.sqlite", client=cluster)
+    yield killed
     killer.join(10)
-    assert killed == [False], "the worker was not killed in the middle"
-    assert workers[0] not in cluster.run(os.getpid).values()
+
+
+def test_a_worker_that_is_killed_changes_nothing(folder, cluster):
+    ember_rewrite.sweep(SWEEP, "here.sqlite")
+    first, _ = cluster.run(os.getpid).values()
+    with killing(first, Path("there.sqlite.part-wal")) as killed:
+        ember_rewrite.sweep(SWEEP, "there.sqlite", client=cluster)
+    assert killed == [True], "the worker was not killed in the middle"
+    assert first not in cluster.run(os.getpid).values()
+    assert Path("here.sqlite").read_bytes() == Path("there.sqlite").read_bytes()
+
+
+def test_the_only_worker_that_is_killed_is_replaced(folder, one_worker):
+    ember_rewrite.sweep(SWEEP, "here.sqlite")
+    (worker,) = one_worker.run(os.getpid).values()
+    with killing(worker, Path("there.sqlite.part-wal")) as killed:
+        ember_rewrite.sweep(SWEEP, "there.sqlite", client=one_worker)
+    assert killed == [True], "the worker was not killed in the middle"
     assert Path("here.sqlite").read_bytes() == Path("there.sqlite").read_bytes()

@@ -51,6 +51,14 @@ impl Reach {
         std::mem::take(&mut *self.opened()).into_iter().collect()
     }
 
+    /// Opens a file that is not shipped, without a note of it.
+    fn find(&self, path: &Path) -> std::result::Result<Opened, FileError> {
+        match &self.place {
+            Place::Folder(folder) => self.shipped.open(&folder.join(path)),
+            Place::Carried(memory) => memory.open(path),
+        }
+    }
+
     fn opened(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
         // A thread that panicked has left a set of paths all the same.
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
@@ -65,7 +73,7 @@ impl Reach {
         for path in paths {
             hasher.write(path.as_os_str().as_encoded_bytes());
             hasher.write_u8(0);
-            let hashed = self.open(path).and_then(|file| hash(&mut hasher, file.bytes));
+            let hashed = self.find(path).and_then(|file| hash(&mut hasher, file.bytes));
             hasher.write_u64(hashed.map_err(|error| (path.clone(), error))?);
         }
         Ok(hasher.finish128().as_u128())
@@ -90,10 +98,7 @@ impl Files for Reach {
         if path.starts_with(ROOT) {
             return self.shipped.open(path);
         }
-        let file = match &self.place {
-            Place::Folder(folder) => self.shipped.open(&folder.join(path)),
-            Place::Carried(memory) => memory.open(path),
-        }?;
+        let file = self.find(path)?;
         self.opened().insert(path.to_owned());
         Ok(file)
     }

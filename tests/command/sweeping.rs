@@ -2,6 +2,7 @@
 
 use crate::common::{ember, folder, root, word};
 use rusqlite::Connection;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -126,6 +127,23 @@ fn results_of_another_sweep_or_version_are_not_continued() {
     refused(&sweep, "holds results of another version of ember-rewrite");
     change("DROP TABLE sweep");
     refused(&sweep, "no such table");
+}
+
+#[test]
+fn the_key_of_a_point_depends_on_nothing_but_the_point() {
+    let keys = |models: &str| {
+        let sweep =
+            sweep("sweep-keys", &format!("models = [{models}]\nschedules = [\"emb-opt1\"]\n"));
+        let bag = root().join("tests/models/bag.sexp");
+        fs::copy(bag, sweep.with_file_name("bag.sexp")).expect("a copy");
+        let ran = ember(&["sweep", &word(&sweep), "--json"]).json();
+        let points = ran["points"].as_array().expect("points").iter();
+        let keys = points.map(|point| (point["model"].to_string(), point["key"].to_string()));
+        keys.collect::<BTreeMap<_, _>>()
+    };
+    let both = keys("\"bag.sexp\", \"gather.sexp\"");
+    assert_eq!(both, keys("\"gather.sexp\", \"bag.sexp\""));
+    assert_eq!(both.get("\"bag.sexp\""), keys("\"bag.sexp\"").get("\"bag.sexp\""));
 }
 
 #[test]
