@@ -42,6 +42,7 @@ fn refused(name: &str, text: &[u8]) {
         vec![file("sexp")],
         vec!["--rules".to_owned(), file("rules"), model.clone()],
         vec!["--target".to_owned(), file("toml"), model.clone()],
+        vec!["sweep".to_owned(), file("toml")],
         vec!["run".to_owned(), file("dlc"), model.clone()],
         vec!["run".to_owned(), file("slc"), model.clone()],
     ] {
