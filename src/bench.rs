@@ -15,6 +15,7 @@ use ember_compile::machines;
 use ember_compile::pipeline::{self, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::rules;
+use ember_tools::part::Part;
 use ember_tools::progress::Line;
 use ember_tools::render;
 use regex_lite::Regex;
@@ -30,6 +31,8 @@ pub struct Bench {
     pub workloads: PathBuf,
     /// A pattern that selects workloads by name; all if there is none.
     pub filter: Option<String>,
+    /// The part of the workloads that is run.
+    pub part: Part,
     /// The factor of the workloads' batches.
     pub scale: f64,
     /// A file of published figures to compare with.
@@ -52,7 +55,7 @@ pub struct Done {
 /// Runs the bench. Returns an error if the workloads cannot be found, the pattern is invalid or the published figures
 /// cannot be read; errors of a workload are printed and recorded in its row.
 pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
-    let workloads = find(bench)?;
+    let workloads = bench.part.pick(find(bench)?);
     let published = bench.compare.as_deref().map(Published::read).transpose()?;
     // Errors of the rules or the machine are reported once, not for every workload.
     let wrong = [

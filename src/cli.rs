@@ -23,6 +23,7 @@ mod run;
 mod saturate;
 mod schema;
 mod self_test;
+mod sweep;
 mod test;
 mod time_limit;
 mod verify;
@@ -95,6 +96,13 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite bench --filter KG --compare \
                             workloads/published.json --svg bench.svg")]
     Bench(bench::BenchArgs),
+    /// Compiles and runs every combination of models, targets, schedules and parameters of targets; what was
+    /// interrupted is continued.
+    #[command(
+        after_help = "Example:\n  ember-rewrite sweep examples/lanes.toml -o lanes.sqlite --html lanes.html\n\n\
+                            Exit codes: 0 every point ran or has no program, 1 one failed, 2 bad input."
+    )]
+    Sweep(sweep::SweepArgs),
     /// Checks rule files without running them, and says all that is wrong or odd about them.
     #[command(after_help = "Example:\n  ember-rewrite check rules/\n\n\
                             Exit codes: 0 nothing is wrong, 1 something is, 2 a path cannot be read.")]
@@ -207,6 +215,7 @@ fn run(cli: &Cli, sources: &mut Sources) -> Checked<ExitCode> {
         }
         (Some(Command::Import(args)), _) => args.run(sources),
         (Some(Command::Bench(args)), _) => args.run(sources),
+        (Some(Command::Sweep(args)), _) => args.run(sources),
         (Some(Command::Check(args)), _) => args.run(sources),
         (Some(Command::Test(args)), _) => args.run(sources),
         (Some(Command::Fmt(args)), _) => args.run(sources),

@@ -3,6 +3,7 @@
 
 use crate::bench::Row;
 use crate::report::Report;
+use crate::sweep::Summary;
 use ember_targets::dlc::Program;
 use ember_targets::print;
 use serde::Serialize;
@@ -37,6 +38,11 @@ pub enum Page<'a> {
     Bench {
         /// A row for each.
         workloads: &'a [Row],
+    },
+    /// A sweep.
+    Sweep {
+        /// Its result.
+        sweep: &'a Summary,
     },
     /// The rules that lead to a program.
     Explain {

@@ -88,7 +88,7 @@ struct Contender {
 struct NoProgram(Diagnostic);
 
 /// Returns the reason for an error in one line, without its place.
-fn reason(error: &Diagnostic) -> &str {
+pub(crate) fn reason(error: &Diagnostic) -> &str {
     error.at.as_ref().map_or(&error.message, |(_, label)| label)
 }
 
@@ -117,7 +117,10 @@ pub fn run(
     line: &Line,
 ) -> Checked<Done> {
     let schedule = inputs.schedule(&options.schedule)?;
-    let hand_written = hand_written(sources, inputs)?;
+    let hand_written = match scope {
+        Scope::Best => Vec::new(),
+        Scope::Whole | Scope::Programs | Scope::Compared => hand_written(sources, inputs)?,
+    };
     line.say("making data");
     let judge = Case::new(&inputs.model, options.seed, options.exact)?
         .with_cycle_limit(options.cycle_limit);

@@ -47,6 +47,7 @@ mod results;
 mod shipped;
 #[doc(hidden)]
 pub mod single;
+pub mod sweep;
 mod trial;
 
 pub use compiler::{Compiled, Compiler, Error, Run, Verdict, read};

@@ -5,6 +5,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use ember_host::{Disk, FileError, Files, Memory, Opened};
 use include_dir::{Dir, File, include_dir};
 use rustc_hash::FxHasher;
+use siphasher::sip::SipHasher13;
 use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -87,6 +88,13 @@ pub(crate) fn files() -> impl Iterator<Item = (PathBuf, &'static [u8])> {
     }
     files.sort();
     files.into_iter()
+}
+
+/// The version of the command with a digest of the shipped files: what decides its results.
+pub(crate) fn version() -> String {
+    let mut hasher = SipHasher13::new();
+    files().for_each(|file| file.hash(&mut hasher));
+    format!("{} {:016x}", env!("CARGO_PKG_VERSION"), hasher.finish())
 }
 
 /// Writes every shipped file into a folder, and returns how many there are.

@@ -35,6 +35,7 @@ fn main() {
         }),
         drawing("the page of the report shows its figures", report),
         drawing("the page of the bench shows its figures", bench),
+        drawing("the page of a sweep shows its points and curves", sweep),
         drawing("the page of an explanation shows its steps", explanation),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
@@ -120,6 +121,21 @@ fn bench(browser: &str) {
     let rows = report["workloads"].as_array().expect("workloads");
     let cycles = rows.iter().flat_map(|row| row["cycles"].as_object().expect("cycles").values());
     shows(&drawn(browser, &path), cycles.cloned());
+}
+
+fn sweep(browser: &str) {
+    let file = word(&folder("html-swept").join("sweep.sqlite"));
+    let words = ["sweep", "tests/cases/sweep/small.toml", "-o", &file, "--json"];
+    let (ran, path) = page("sweep", &words);
+    let drawn = drawn(browser, &path);
+    let report = ran.json();
+    let points = report["points"].as_array().expect("points");
+    shows(&drawn, points.iter().map(|point| point["cycles"].clone()));
+    for heading in ["Pareto front", "schedule", "seed", "access.lanes"] {
+        assert!(drawn.contains(&format!("<h2>{heading}</h2>")), "{heading} is missing");
+    }
+    let curves = drawn.matches("<path d=\"M").count();
+    assert_eq!(curves, 4 * 2, "a front and a curve by each axis for each of two models");
 }
 
 fn explanation(browser: &str) {

@@ -27,7 +27,7 @@ struct Verb {
     run: fn(&Path) -> Result<String, String>,
 }
 
-const VERBS: [Verb; 15] = [
+const VERBS: [Verb; 16] = [
     Verb {
         name: "fail",
         extensions: &["sexp", "rules", "dlc", "scf", "slc", "mlir", "toml", "edit", "args"],
@@ -46,6 +46,7 @@ const VERBS: [Verb; 15] = [
     Verb { name: "verify", extensions: &["args"], run: command::answer },
     Verb { name: "import", extensions: &["args", "run"], run: command::import },
     Verb { name: "mlir", extensions: &["args"], run: command::answer },
+    Verb { name: "sweep", extensions: &["toml"], run: command::sweep },
     Verb { name: "rewrite", extensions: &["rewrite"], run: rewrite::forms },
 ];
 

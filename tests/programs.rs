@@ -29,7 +29,7 @@ fn tools() -> Tools {
 
 #[test]
 fn answers_about_random_pairs_are_right() {
-    let options = Options { pairs: PAIRS, seed: SEED, limits: LIMITS };
+    let options = Options { pairs: (0..PAIRS).collect(), seed: SEED, limits: LIMITS };
     let summary = trial(&tools(), &options, || ());
     assert_eq!(summary.wrong(), 0, "seed {SEED}: {:#?}", summary.findings);
     let known = summary.equal.pairs + summary.mutants.pairs;
@@ -43,7 +43,12 @@ fn every_extraction_does_what_the_program_does() {
     let tools = tools();
     let (book, _) = rules::load(&mut Sources::new(Disk), &folder()).expect("they are well-formed");
     let compiled = ember_engine::compile(&book);
-    let done = all_lowered((&book, &compiled, &tools.machine), SEED, PROGRAMS, || ());
+    let done = all_lowered(
+        (&book, &compiled, &tools.machine),
+        SEED,
+        &(0..PROGRAMS).collect::<Vec<_>>(),
+        || (),
+    );
     let done = done.unwrap_or_else(|why| panic!("seed {SEED}: {why}"));
     assert!(done.made == PROGRAMS && done.programs > PROGRAMS && done.runs > 100, "{done:?}");
     assert!(done.read >= done.programs * 9 / 10, "few are read as statements: {done:?}");

@@ -19,9 +19,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ._cluster import divided
 from ._native import EmberError
 from ._program import Program, Report
 from ._program import compile as compile
+from ._sweep import Sweep
+from ._sweep import sweep as sweep
 
 if TYPE_CHECKING:
     from ._program import PathLike
@@ -30,11 +33,15 @@ __all__ = [
     "EmberError",
     "Program",
     "Report",
+    "Sweep",
+    "bench",
     "command",
     "compile",
     "equiv",
     "explain",
     "saturate",
+    "self_test",
+    "sweep",
     "verify",
     "why_not",
 ]
@@ -74,9 +81,39 @@ def equiv(first: PathLike, second: PathLike | None = None, **options: Any) -> di
     return command("equiv", *files, **options)
 
 
-def verify(*rules: PathLike, **options: Any) -> dict[str, Any]:
-    """Verifies the rules in files and folders, as `ember-rewrite verify --json` does."""
-    return command("verify", *rules, **options)
+def verify(*rules: PathLike, client: Any = None, **options: Any) -> dict[str, Any]:
+    """Verifies the rules in files and folders, as `ember-rewrite verify --json` does.
+
+    With a `dask.distributed.Client`, its workers verify a part of the rules each.
+    """
+    return _run("verify", rules, client, options)
+
+
+def self_test(*, client: Any = None, **options: Any) -> dict[str, Any]:
+    """Tries the compiler on random programs, as `ember-rewrite self-test --json` does.
+
+    With a `dask.distributed.Client`, its workers try a part of the programs each.
+    """
+    return _run("self-test", (), client, options)
+
+
+def bench(workloads: PathLike = "workloads", *, client: Any = None, **options: Any) -> dict[str, Any]:
+    """Runs the workloads of a folder, as `ember-rewrite bench --json` does.
+
+    With a `dask.distributed.Client`, its workers run a part of the workloads each. Hand-written programs are then those
+    of the folder `programs` beside the workloads.
+    """
+    return _run("bench", (), client, {**options, "workloads": workloads})
+
+
+def _run(name: str, paths: Iterable[PathLike], client: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Runs a command here, or in parts on a cluster."""
+    if client is None:
+        return command(name, *paths, **options)
+    written = [option for option in ("keep", "html", "svg", "sample") if options.get(option)]
+    if written:
+        raise TypeError(f"{written[0]} is not for a cluster")
+    return divided(client, name, paths, options)
 
 
 def saturate(rules: Iterable[PathLike], *terms: PathLike, **options: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod interrupt;
+mod sweep;
 
 use arrays::{array, tensors};
 use ember_rewrite::built::{Built, Called, Settings};
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-create_exception!(_native, EmberError, PyValueError, "Raised for what ends in an error.");
+create_exception!(ember_rewrite, EmberError, PyValueError, "Raised for what ends in an error.");
 
 fn raised(error: Error) -> PyErr {
     EmberError::new_err(error.to_string())
@@ -99,6 +100,8 @@ fn command(py: Python<'_>, words: Vec<String>) -> PyResult<()> {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EmberError", module.py().get_type::<EmberError>())?;
     module.add_class::<Native>()?;
+    module.add_class::<sweep::Sweep>()?;
+    module.add_function(wrap_pyfunction!(sweep::sweep_point, module)?)?;
     module.add_function(wrap_pyfunction!(compile, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)
 }

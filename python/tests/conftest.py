@@ -1,4 +1,4 @@
-"""Exports of PyTorch that the compiler's own tests use, with their inputs and outputs."""
+"""Exports of PyTorch that the compiler's own tests use, with their inputs and outputs; a cluster."""
 
 from pathlib import Path
 
@@ -27,3 +27,24 @@ class Export:
 @pytest.fixture
 def export():
     return Export
+
+
+def client(workers):
+    """Yields a client of a cluster of worker processes."""
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    options = dict(threads_per_worker=1, processes=True, dashboard_address=None)
+    with distributed.LocalCluster(n_workers=workers, **options) as cluster:
+        with distributed.Client(cluster) as client:
+            yield client
+
+
+@pytest.fixture
+def cluster():
+    """A cluster of two worker processes."""
+    yield from client(2)
+
+
+@pytest.fixture
+def one_worker():
+    """A cluster of one worker process."""
+    yield from client(1)

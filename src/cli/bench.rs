@@ -9,6 +9,7 @@ use crate::html::{self, Page};
 use clap::Args;
 use ember_compile::pipeline::Options;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_tools::part::Part;
 use ember_tools::progress::Line;
 use ember_tools::render;
 use serde_json::json;
@@ -24,6 +25,9 @@ pub(super) struct BenchArgs {
     /// Runs those whose name this regular expression fits.
     #[arg(long, value_name = "PATTERN")]
     filter: Option<String>,
+    /// Runs only the K-th of N parts of them.
+    #[arg(long, value_name = "K/N", default_value = "1/1", hide_default_value = true)]
+    part: Part,
     /// What the workloads' batches are multiplied by.
     #[arg(long, value_name = "FACTOR", value_parser = generate::scale, default_value_t = 1.0)]
     scale: f64,
@@ -66,6 +70,7 @@ impl BenchArgs {
         let bench = Bench {
             workloads: self.workloads.clone(),
             filter: self.filter.clone(),
+            part: self.part,
             scale: self.scale,
             compare: self.compare.clone(),
             svg: self.svg.clone(),

@@ -5,6 +5,7 @@ use super::output::SCHEMA_VERSION;
 use super::{self_test, test, verify};
 use crate::bench::Row;
 use crate::report::{Report, RunReport};
+use crate::sweep::Summary;
 use ember_prove::verify::Tried;
 use ember_tools::system;
 use schemars::generate::SchemaSettings;
@@ -195,6 +196,7 @@ fn schema() -> Value {
         ("main-job", versioned::<Report>(generator)),
         ("run", versioned::<RunReport>(generator)),
         ("bench", versioned::<Bench>(generator)),
+        ("sweep", versioned::<Summary>(generator)),
         ("test", versioned::<test::Report>(generator)),
         ("verify", versioned::<verify::Report>(generator)),
         ("verify-mutants", versioned::<Mutants>(generator)),

@@ -8,6 +8,7 @@ use ember_compile::pipeline;
 use ember_engine::saturate::Limits;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_prove::equiv;
+use ember_tools::part::Part;
 use ember_tools::progress::Line;
 use ember_tools::render;
 use ember_tools::selftest::{self, Finding, Lowered, Options, Summary, Tools, Wrong};
@@ -31,6 +32,9 @@ pub(super) struct SelfTestArgs {
     /// Models that are compiled by every schedule and run.
     #[arg(long, value_name = "N", default_value_t = 0)]
     models: usize,
+    /// Only the K-th of N parts of all these.
+    #[arg(long, value_name = "K/N", default_value = "1/1", hide_default_value = true)]
+    part: Part,
     /// The seed of everything random.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -75,23 +79,25 @@ impl SelfTestArgs {
         let (book, _) = ember_language::rules::load(sources, &self.rules.rules)?;
         let compiled = ember_engine::compile(&book);
         let lowering = (&book, compiled.as_slice(), &tools.machine);
-        let lowered = selftest::all_lowered(lowering, self.seed, self.programs, || {
-            done("program", self.programs);
+        let [pairs, programs, models] =
+            [self.pairs, self.programs, self.models].map(|number| self.part.pick(0..number));
+        let (all, all_models) = (pairs.len(), models.len());
+        let lowered = selftest::all_lowered(lowering, self.seed, &programs, || {
+            done("program", programs.len());
         });
         count.store(0, Ordering::Relaxed);
         let limits = Limits { nodes: self.node_limit, ..equiv::Options::default().limits };
-        let options = Options { pairs: self.pairs, seed: self.seed, limits };
-        let summary = selftest::trial(&tools, &options, || done("pair", self.pairs));
+        let options = Options { pairs, seed: self.seed, limits };
+        let summary = selftest::trial(&tools, &options, || done("pair", all));
         count.store(0, Ordering::Relaxed);
         let compiler = pipeline::Options {
             rules: self.rules.rules.clone(),
             target: self.target.clone(),
             ..pipeline::Options::default()
         };
-        let models =
-            trials(sources, &compiler, &book.definitions, (self.seed, self.models), || {
-                done("model", self.models);
-            });
+        let models = trials(sources, &compiler, &book.definitions, (self.seed, &models), || {
+            done("model", all_models);
+        });
         line.done();
         if let Some(folder) = &self.keep {
             for finding in &summary.findings {

@@ -8,6 +8,7 @@ use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::rules;
 use ember_prove::soundness::{Claim, Known, Options, Tier, check_attributes};
 use ember_prove::verify::{self, Integers, Solver, Verified};
+use ember_tools::part::Part;
 use ember_tools::progress::Line;
 use ember_tools::render;
 use ember_tools::solver::Installed;
@@ -29,6 +30,15 @@ pub(super) struct VerifyArgs {
     /// Verifies those rules and operators whose name this regular expression fits.
     #[arg(long, value_name = "PATTERN")]
     filter: Option<String>,
+    /// Verifies only the K-th of N parts of them.
+    #[arg(
+        long,
+        value_name = "K/N",
+        default_value = "1/1",
+        hide_default_value = true,
+        conflicts_with = "sample"
+    )]
+    part: Part,
     /// Verifies wrong variants of the rules instead, and counts those that are refuted.
     #[arg(long)]
     mutants: bool,
@@ -84,6 +94,11 @@ impl VerifyArgs {
                 error.with_help("give folders or files with rules that `--filter` fits"),
             ]);
         }
+        let rules = book.claims().map(|rule| rule.name.as_str()).filter(|name| wanted(name));
+        let rules: BTreeSet<&str> = self.part.pick(rules.unique()).into_iter().collect();
+        let operators = operators.iter().map(|op| op.name.as_str()).filter(|name| wanted(name));
+        let operators: BTreeSet<&str> = self.part.pick(operators.unique()).into_iter().collect();
+        let total = rules.len();
         let options = Options {
             seed: self.seed,
             instances: self.instances,
@@ -95,7 +110,15 @@ impl VerifyArgs {
         let line = Line::on_terminal();
         if self.mutants {
             let listed = verify::harmless(sources, &book)?;
-            let tried = mutants::run(&book, wanted, &options, self.sample, asked, &listed, &line);
+            let tried = mutants::run(
+                &book,
+                |name| rules.contains(name),
+                &options,
+                self.sample,
+                asked,
+                &listed,
+                &line,
+            );
             let text = if self.json {
                 to_json(&json!({ "mutants": tried }))
             } else {
@@ -105,12 +128,18 @@ impl VerifyArgs {
             return Ok(mutants::code(&tried));
         }
         let count = AtomicUsize::new(0);
-        let rules = verify::verify(&book, wanted, &options, asked, |rule| {
-            let done = count.fetch_add(1, Ordering::Relaxed) + 1;
-            line.say(format!("verified {done} of {total}: {rule}"));
-        });
+        let rules = verify::verify(
+            &book,
+            |name| rules.contains(name),
+            &options,
+            asked,
+            |rule| {
+                let done = count.fetch_add(1, Ordering::Relaxed) + 1;
+                line.say(format!("verified {done} of {total}: {rule}"));
+            },
+        );
         line.say("verifying operators".to_owned());
-        let operators = check_attributes(&book, wanted, &options);
+        let operators = check_attributes(&book, |name| operators.contains(name), &options);
         line.done();
         let solver = solver.as_ref().map(|solver| solver.name());
         let report = Report { solver, rules, operators };

@@ -298,6 +298,12 @@ const SECTIONS: &[(&str, &[Field])] = &[
     ("energy", Energy::FIELDS),
 ];
 
+/// Returns the unit of a number that descriptions have.
+pub fn unit(section: &str, key: &str) -> Option<&'static str> {
+    let (_, fields) = SECTIONS.iter().find(|(name, _)| *name == section)?;
+    fields.iter().find(|field| field.key == key).map(|field| field.unit)
+}
+
 /// The text of the default description.
 pub const TMU_CPU: &str = include_str!("../tmu-cpu.toml");
 

@@ -5,10 +5,11 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 /// Every command with options of its own; the first is the main job.
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "",
     "run",
     "bench",
+    "sweep",
     "check",
     "test",
     "fmt",
@@ -41,6 +42,7 @@ fn refused(name: &str, text: &[u8]) {
         vec![file("sexp")],
         vec!["--rules".to_owned(), file("rules"), model.clone()],
         vec!["--target".to_owned(), file("toml"), model.clone()],
+        vec!["sweep".to_owned(), file("toml")],
         vec!["run".to_owned(), file("dlc"), model.clone()],
         vec!["run".to_owned(), file("slc"), model.clone()],
     ] {

@@ -25,12 +25,14 @@ fn what_every_command_prints_is_as_the_schema_says() {
     let sum = "tests/cases/explain/sum.sexp";
     let product = "tests/cases/explain/product.sexp";
     let calculus = "tests/cases/why-not/calculus.rules";
+    let swept = word(&folder("schema-sweep").join("a.sqlite"));
     let bag = "tests/models/bag.sexp";
     for (kind, words) in [
         ("main-job", vec![bag, "--trace"]),
         ("main-job", vec!["tests/models/composed.sexp"]),
         ("run", vec!["run", "programs/bag_sum_paper.dlc", "examples/bags/32_low.sexp"]),
         ("bench", vec!["bench", "--filter", "^KG_biokg$", "--scale", "0.1"]),
+        ("sweep", vec!["sweep", "tests/cases/sweep/refused.toml", "-o", &swept]),
         ("test", vec!["test", "examples/rules/algebra.rules", "examples/rules/algebra.case"]),
         ("verify", vec!["verify", "rules", "--filter", "^vec-store$"]),
         ("verify-mutants", vec!["verify", "rules", "--filter", "^vec-store$", "--mutants"]),

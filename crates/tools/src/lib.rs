@@ -19,6 +19,7 @@ pub mod explain;
 pub mod history;
 pub mod kernel;
 pub mod lsp;
+pub mod part;
 pub mod progress;
 pub mod render;
 pub mod selftest;

@@ -122,6 +122,24 @@ pub fn equiv(path: &Path) -> Result<String, String> {
     say(&words)
 }
 
+/// Returns the output of a sweep, without the keys of points, and the exit code. The first line may contain options after `# sweep`.
+pub fn sweep(path: &Path) -> Result<String, String> {
+    let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
+    let options = text.lines().next().and_then(|line| line.strip_prefix("# sweep")).unwrap_or("");
+    let mut words = vec!["sweep".to_owned(), path.display().to_string(), "--restart".to_owned()];
+    let name = path.with_extension("sqlite");
+    let name = name.file_name().map(PathBuf::from).unwrap_or_default();
+    let folder = format!("{}/", env!("CARGO_TARGET_TMPDIR"));
+    if !options.contains("-o ") {
+        words.extend(["-o".to_owned(), format!("{folder}{}", name.display())]);
+    }
+    words.extend(options.split_whitespace().map(str::to_owned));
+    let said = say(&words)?.replace(&folder, "");
+    // Keys depend on every rule.
+    let lines = said.lines().filter(|line| !line.trim_start().starts_with("\"key\": "));
+    Ok(lines.map(|line| format!("{line}\n")).collect())
+}
+
 /// Returns the programs of a model from the slowest to the fastest, each with its validity; last the schedules without a
 /// program, each with the reason.
 pub fn compare(path: &Path) -> Result<String, String> {

@@ -177,10 +177,10 @@ pub fn lowered(
 pub fn all_lowered(
     tools: (&RuleBook, &[CompiledRule], &Machine),
     seed: u64,
-    programs: usize,
+    programs: &[usize],
     done: impl Fn() + Sync,
 ) -> Result<Lowered, WrongProgram> {
-    let one = |number: usize| {
+    let one = |&number: &usize| {
         let mut rng = Rng::with_seed(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let own = rng.u64(..);
         let made = Made::random(tools.0, own, rng.u32(0..3));
@@ -193,7 +193,7 @@ pub fn all_lowered(
             text: made.text(&tools.0.signature),
         })
     };
-    let all: Vec<Result<Lowered, WrongProgram>> = (0..programs).into_par_iter().map(one).collect();
+    let all: Vec<Result<Lowered, WrongProgram>> = programs.par_iter().map(one).collect();
     all.into_iter().try_fold(Lowered::default(), |sum, one| {
         let one = one?;
         Ok(Lowered {
