@@ -23,7 +23,7 @@ const RULES: &str = include_str!("../../../rules/import/idioms.rules");
 const LIMITS: Limits = Limits { iterations: 12, nodes: 60_000 };
 
 /// The prefix of the operators that values are written with.
-const IDIOM: &str = "idiom.";
+pub(crate) const IDIOM: &str = "idiom.";
 
 /// Gives values the operations that they spell out.
 pub(crate) fn find(graph: &mut Graph) -> Result<(), Problem> {
@@ -152,6 +152,23 @@ impl Terms<'_> {
         })
     }
 
+    /// The operands of a value. What is repeated to the extents of an operation on elements says so, besides numbers.
+    fn operands(&mut self, node: &crate::graph::Node) -> Vec<Class> {
+        let by_elements = matches!(node.op, Op::Zip(_) | Op::Compare(_) | Op::Choose);
+        let graph = self.graph;
+        let mut operands = Vec::new();
+        for id in &node.operands {
+            let class = self.classes[id.0];
+            let own = graph.shape(*id);
+            let repeated = by_elements && own != node.shape && !own.is_empty();
+            operands.push(match self.shape(&node.shape).filter(|_| repeated) {
+                Some(shape) => self.op("repeat", &[shape, class]),
+                None => class,
+            });
+        }
+        operands
+    }
+
     fn structured(&mut self, id: Id) -> Result<Option<Class>, Problem> {
         let graph = self.graph;
         let node = graph.node(id);
@@ -167,7 +184,7 @@ impl Terms<'_> {
                 None => self.value("known", id),
             }));
         }
-        let operands: Vec<Class> = node.operands.iter().map(|id| self.classes[id.0]).collect();
+        let operands = self.operands(node);
         let shape_of = |at: usize| node.operands.get(at).map(|id| graph.shape(*id));
         let words = |word: &str, kind: &str| format!("{kind}.{word}");
         let plain = match &node.op {

@@ -13,6 +13,7 @@
 
 mod archive;
 mod build;
+pub mod check;
 mod error;
 mod graph;
 mod idioms;

@@ -123,6 +123,8 @@ impl Writer<'_> {
         let lowest = self.fill(LOWEST, shape, most.dtype);
         let lengths = self.step(format!("(nn.{ADD}_rows {zeros} {lengths})"));
         let name = self.named(&most, shape)?;
+        // The least number is greater than -∞.
+        let name = self.step(format!("(nn.{MAX}_number {name} {LOWEST:?})"));
         let name = self.step(format!("({WHERE_NUMBER} eq {lengths} 0.0 {lowest} {name})"));
         Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, most.dtype))
     }
