@@ -207,7 +207,11 @@ impl Draw<'_> {
         let family = name.split_once('.').map_or(name, |(family, _)| family);
         let kind = self.unknowns.fresh();
         let dims = match (family, &of[..]) {
-            ("zeros" | "ones" | "lowest" | "least" | "low", [shape]) => self.shape(*shape, rank)?,
+            ("zeros" | "ones" | "lowest" | "least", [shape]) => self.shape(*shape, rank)?,
+            ("low", [shape, number]) => {
+                self.size(*number)?;
+                self.shape(*shape, rank)?
+            }
             ("number", [size]) => {
                 self.size(*size)?;
                 Vec::new()

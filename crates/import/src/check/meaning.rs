@@ -421,7 +421,7 @@ pub(super) fn apply(name: &str, of: &[&Meaning], shape: Option<&[u64]>) -> Optio
         ("ones", [Shape(shape)]) => full(shape, 1.0),
         ("lowest", [Shape(shape)]) => full(shape, f32::MIN),
         ("least", [Shape(shape)]) => full(shape, f32::NEG_INFINITY),
-        ("low", [Shape(shape)]) => full(shape, -1e30),
+        ("low", [Shape(shape), Size(n)]) => full(shape, -1e30 * (1 + n) as f32),
         ("tiny", []) => number(1e-16),
         ("number", [Size(n)]) => number(*n as f32),
         ("iota", [Size(n)]) => Whole::integers(0..*n),

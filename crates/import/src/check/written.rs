@@ -3,6 +3,7 @@
 use super::draw::{Bound, evaluate};
 use super::meaning::{Meaning, Whole};
 use crate::graph::{Argument, Elem, Graph, Id, Node, Op, Weight};
+use crate::order::SOFTMAX;
 use egg::{ENodeOrVar, Language};
 use ember_language::diagnostic::{Diagnostic, Sources};
 use ember_language::rules::{self, Definitions, RuleBook};
@@ -43,12 +44,51 @@ pub(super) fn written(
     let op = Op::Idiom(word.to_owned());
     let elem = Elem::Of(DType::F32);
     graph.nodes.push(Node { op, operands, shape: extents, elem, origin: None });
+    if word == SOFTMAX {
+        let Meaning::Tensor(to) =
+            evaluate(&side[..=usize::from(*root.children().first()?)], bound, &[])?
+        else {
+            return None;
+        };
+        return Some(of_edges(graph, arrays, &to));
+    }
     graph.outputs.push(("out".to_owned(), Id(graph.nodes.len() - 1)));
     // A model of nothing has no operation, and what it would compute is nothing.
     if shape.contains(&0) {
         return None;
     }
     Some(computed(graph, arrays, shape))
+}
+
+/// A number for each edge, which is no result of its own: the weights of edges from the rows of a unit matrix, each to
+/// its row.
+fn of_edges(
+    mut graph: Graph,
+    mut arrays: BTreeMap<String, Tensor>,
+    to: &Whole,
+) -> Result<Whole, String> {
+    let weights = Id(graph.nodes.len() - 1);
+    let positions = graph.nodes[weights.0].operands.first().copied().ok_or("no positions")?;
+    let edges = to.cells.len();
+    let unit = (0..edges * edges).map(|at| Scalar::F32(f32::from(at % (edges + 1) == 0)));
+    let shape = vec![edges as u64, edges as u64];
+    let unit = Whole { shape: shape.clone(), cells: unit.collect() };
+    let unit = operand(&mut graph, &mut arrays, unit, false);
+    let each = (0..edges as i64).map(Scalar::I64).collect();
+    let each =
+        operand(&mut graph, &mut arrays, Whole { shape: shape[..1].to_vec(), cells: each }, false);
+    let rows: Vec<u64> =
+        to.cells.iter().filter_map(|row| row.as_i64()).map(i64::unsigned_abs).collect();
+    let count = rows.iter().max().map_or(0, |most| most + 1);
+    let wide = [count, edges as u64];
+    let extents = wide.iter().map(|n| Extent::Const(*n)).collect();
+    let (op, elem) = (Op::Idiom("spmm".to_owned()), Elem::Of(DType::F32));
+    let operands = vec![unit, each, positions, weights];
+    graph.nodes.push(Node { op, operands, shape: extents, elem, origin: None });
+    graph.outputs.push(("out".to_owned(), Id(graph.nodes.len() - 1)));
+    let sums = computed(graph, arrays, &wide)?;
+    let found = rows.iter().enumerate().map(|(edge, row)| sums.cells[*row as usize * edges + edge]);
+    Ok(Whole { shape: shape[..1].to_vec(), cells: found.collect() })
 }
 
 /// Adds an operand: an argument, or elements that the file holds.
@@ -93,13 +133,14 @@ fn definitions() -> Result<&'static Definitions, String> {
 }
 
 fn computed(
-    graph: Graph,
+    mut graph: Graph,
     mut arrays: BTreeMap<String, Tensor>,
     shape: &[u64],
 ) -> Result<Whole, String> {
     let first = |errors: Vec<Diagnostic>| {
         errors.first().map_or_else(String::new, |error| error.message.clone())
     };
+    crate::order::by_rows(&mut graph);
     let model = crate::write::write(&graph, "idiom").map_err(|error| error.to_string())?;
     let mut sources = Sources::default();
     let file = sources.add("idiom.sexp", &model.text);

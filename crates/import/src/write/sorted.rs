@@ -1,0 +1,143 @@
+//! Edges in the order of the rows that they lead to: sorted at import where they are known, else inputs that a program
+//! prepares.
+
+use super::Writer;
+use super::inputs::{Content, Input, Use};
+use crate::error::Problem;
+use crate::graph::Id;
+use crate::layout::{Base, Laid};
+use crate::words::GATHER;
+use ember_model::Extent;
+use ember_targets::tensor::{Data, Tensor};
+use ember_values::scalar::DType;
+use std::sync::Arc;
+
+/// Returns a vector of whole numbers.
+pub(super) fn vector(values: Vec<i64>) -> Arc<Tensor> {
+    let shape = vec![values.len() as u64];
+    Arc::new(Tensor { dtype: DType::I64, shape, data: Data::I64(Arc::new(values)) })
+}
+
+impl Writer<'_> {
+    /// The row of each edge, if it is known.
+    fn known_rows(&mut self, to: Id, rows: &Extent) -> Result<Option<Vec<i64>>, Problem> {
+        let Some(known) = self.known_positions(to, rows.constant())? else { return Ok(None) };
+        let all: Vec<i64> = (0..known.len()).filter_map(|i| known.get(i)?.as_i64()).collect();
+        let Some(rows) = rows.constant() else {
+            return Err(Problem::Operands("known edges, in a graph of unknown size".to_owned()));
+        };
+        if all.iter().any(|row| *row < 0 || *row as u64 >= rows) {
+            return Err(Problem::Operands("edges lead to rows that are not there".to_owned()));
+        }
+        Ok(Some(all))
+    }
+
+    /// Where the edges of each row start.
+    pub(super) fn starts(&mut self, to: Id, shape: &[Extent]) -> Result<Laid, Problem> {
+        let ends = shape.first().cloned().unwrap_or(Extent::Const(1));
+        let rows = ends.less_one().unwrap_or(Extent::Const(0));
+        let Some(known) = self.known_rows(to, &rows)? else {
+            return Ok(Laid::plain(Base::Starts { by: to }, shape, DType::I64));
+        };
+        let mut offsets = vec![0i64; rows.constant().unwrap_or(0) as usize + 1];
+        known.iter().for_each(|row| offsets[*row as usize + 1] += 1);
+        (1..offsets.len()).for_each(|at| offsets[at] += offsets[at - 1]);
+        let base = Base::Constant { name: "offsets".to_owned(), tensor: vector(offsets) };
+        Ok(Laid::plain(base, shape, DType::I64))
+    }
+
+    /// Values of edges in the order of rows.
+    pub(super) fn ordered(&mut self, x: Id, to: Id, rows: &Extent) -> Result<Laid, Problem> {
+        let (laid, shape) = (self.laid(x)?, self.shape(x));
+        let Some(known) = self.known_rows(to, rows)? else {
+            return match laid.base {
+                Base::View { .. } => {
+                    let base = Base::Sorted { of: x, by: to, rows: rows.clone() };
+                    Ok(Laid::plain(base, &shape, laid.dtype))
+                }
+                Base::Number(_) => Ok(laid),
+                _ => self.by_order(&laid, &shape, Err(to)),
+            };
+        };
+        if known.is_sorted() {
+            return Ok(laid);
+        }
+        let mut order: Vec<u64> = (0..known.len() as u64).collect();
+        order.sort_by_key(|edge| known[*edge as usize]);
+        let places = order.iter().map(|edge| *edge as i64).collect();
+        let known = match (&laid.base, self.known_positions(x, None)) {
+            (Base::Constant { name, tensor }, _) => Some((name.clone(), tensor.clone())),
+            (_, Ok(Some(tensor))) => Some(("neighbours".to_owned(), tensor)),
+            _ => None,
+        };
+        let Some((name, tensor)) = known else {
+            return self.by_order(&laid, &shape, Ok(places));
+        };
+        let data = Data::held(tensor.dtype, order.iter().filter_map(|edge| tensor.get(*edge)));
+        let tensor =
+            Arc::new(Tensor { dtype: tensor.dtype, shape: vec![order.len() as u64], data });
+        Ok(Laid::plain(Base::Constant { name, tensor }, &shape, laid.dtype))
+    }
+
+    /// Numbers of edges, looked up in an order that is known, or that a program prepares.
+    fn by_order(
+        &mut self,
+        laid: &Laid,
+        shape: &[Extent],
+        order: Result<Vec<i64>, Id>,
+    ) -> Result<Laid, Problem> {
+        let n = shape.first().cloned().unwrap_or(Extent::Const(1));
+        let Ok(order) = order else {
+            let text =
+                "numbers of edges that are computed, in the order of rows that are arguments";
+            return Err(Problem::Operands(text.to_owned()));
+        };
+        let column = self.arrange(laid, &[Some(0), None], shape)?;
+        let used = Use::Positions(vec![n.clone()]);
+        let order = self.known_input("order", vector(order), &n, used);
+        let moved = self.step(format!("({GATHER} {column} {order})"));
+        let name = self.reshaped(moved, &[n.clone(), Extent::Const(1)], &[n.clone()]);
+        Ok(Laid {
+            base: Base::Tensor(name),
+            extents: vec![n],
+            axes: vec![Some(0)],
+            dtype: laid.dtype,
+        })
+    }
+
+    /// The input of values that a program brings into the order of rows, in the use of those that they are made of.
+    pub(super) fn sorted_input(
+        &mut self,
+        (of, by, rows): (Id, Id, &Extent),
+        used: Use,
+    ) -> Result<String, Problem> {
+        let shape = self.shape(of);
+        let values = match &used {
+            Use::Positions(all) => self.positions(of, all.first().unwrap_or(rows))?,
+            _ => {
+                let laid = self.laid(of)?;
+                self.arrange(&laid, &[Some(0)], &shape)?
+            }
+        };
+        let dtype = self.dtype_of(of);
+        let positions = self.positions(by, rows)?;
+        let wanted = format!("{values}.sorted");
+        let content = Content::Sorted { values, positions };
+        Ok(self.input(&wanted, Input { name: String::new(), dtype, extents: shape, content, used }))
+    }
+
+    /// The input of the offsets that a program prepares.
+    pub(super) fn starts_input(
+        &mut self,
+        by: Id,
+        ends: &Extent,
+        lookups: &Extent,
+    ) -> Result<String, Problem> {
+        let rows = ends.less_one().unwrap_or(Extent::Const(0));
+        let positions = self.positions(by, &rows)?;
+        let wanted = format!("{positions}.offsets");
+        let (dtype, extents) = (DType::I64, vec![ends.clone()]);
+        let (content, used) = (Content::Starts { positions }, Use::Offsets(lookups.clone()));
+        Ok(self.input(&wanted, Input { name: String::new(), dtype, extents, content, used }))
+    }
+}
