@@ -348,7 +348,10 @@ impl Found<'_> {
         let idioms = nodes.iter().filter_map(|node| {
             let word = node.name()?.strip_prefix(IDIOM)?;
             let mut operands = Vec::new();
-            for child in node.children() {
+            // The extents of an idiom are those of what it stands for.
+            let nodes = |class: &Class| &self.egraph[self.egraph.find(*class)].nodes;
+            let is_shape = |class: &&Class| nodes(class).iter().any(|n| n.name() == Some("shape"));
+            for child in node.children().iter().filter(|child| !is_shape(child)) {
                 match self.values.get(&self.egraph.find(*child)) {
                     Some(id) => operands.push(*id),
                     None => operands.extend(self.list(*child)?),

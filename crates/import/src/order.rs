@@ -1,7 +1,7 @@
 //! Brings edges into the order of the rows that they lead to, where an idiom adds them row by row. What is computed for
 //! each edge is computed in that order, from arguments and constants on, so that nothing is sorted that is computed.
 
-use crate::graph::{Elem, Graph, Id, Node, Op};
+use crate::graph::{Elem, Graph, Id, Node, Op, is_one};
 use crate::words::{ADD, MAX, MIN, MUL};
 use ember_model::Extent;
 use std::collections::BTreeMap;
@@ -57,10 +57,10 @@ impl Sorter<'_> {
             {
                 return done;
             }
-            if SORTED.iter().any(|(own, _)| own == word) || word == SOFTMAX {
-                if let Some((own, of)) = self.from.spelled.get(&id) {
-                    (op, operands) = (own.clone(), of.clone());
-                }
+            let spelled = self.from.spelled.get(&id);
+            let over_edges = word == SOFTMAX || SORTED.iter().any(|(own, _)| own == word);
+            if let Some((own, of)) = spelled.filter(|_| over_edges) {
+                (op, operands) = (own.clone(), of.clone());
             }
         }
         let operands = operands.iter().map(|id| self.place(*id)).collect();
@@ -111,6 +111,7 @@ impl Sorter<'_> {
             return Some(self.place(id));
         }
         let rank = node.shape.len();
+        let is_vector = node.shape[1..].iter().all(is_one);
         let keeps = |own: &Id| {
             let shape = self.from.shape(*own);
             shape.len() < rank
@@ -118,15 +119,13 @@ impl Sorter<'_> {
                 || shape.first() == Some(&Extent::Const(1))
         };
         match (&node.op, &node.operands[..]) {
-            (Op::Idiom(word), [own, x]) if word == SOFTMAX && *own == to => {
+            (Op::Idiom(word), [own, x]) if word == SOFTMAX && *own == to && is_vector => {
                 let (x, starts) = (self.ordered(*x, to, rows)?, self.starts(to, rows)?);
                 Some(self.add(node.op.clone(), vec![x, starts], &node))
             }
-            (Op::Zip(word), [a, b]) if rank == 1 => {
-                if let Some(spread) = self.spread(word, (*a, *b), to, rows, &node) {
-                    return Some(spread);
-                }
-                self.each(&node, to, rows)
+            (Op::Zip(word), [a, b]) if is_vector => {
+                let spread = self.spread(word, (*a, *b), to, rows, &node);
+                if spread.is_some() { spread } else { self.each(&node, to, rows) }
             }
             (
                 Op::Map(_)
@@ -147,7 +146,7 @@ impl Sorter<'_> {
             }
             (Op::Number(_), _) => Some(self.place(id)),
             _ => {
-                let fits = rank == 1 && node.elem != Elem::Bool;
+                let fits = is_vector && node.elem != Elem::Bool;
                 let op = Op::Ordered { rows: rows.clone() };
                 let fits = fits && self.is_given(id);
                 fits.then(|| self.add(op, vec![self.place(id), self.place(to)], &node))

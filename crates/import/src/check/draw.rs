@@ -442,12 +442,12 @@ impl Draw<'_> {
                 let m = self.positions(*to, dims[0])?;
                 self.unknowns.same(n, m).then_some(())?;
             }
-            ("segment_softmax", [to, x]) => {
-                let n = self.vector(*x, kind)?;
-                let rows = self.unknowns.fresh();
-                let m = self.positions(*to, rows)?;
-                self.unknowns.same(n, m).then_some(())?;
-                return Some(vec![n]);
+            ("segment_softmax", [rows, to, x]) => {
+                let rows = self.shape(*rows, None)?;
+                let mut dims = rows.clone();
+                dims[0] = self.positions(*to, *rows.first()?)?;
+                self.typed(*x, &Type { kind, dims: dims.clone() })?;
+                return Some(dims);
             }
             _ => return None,
         }

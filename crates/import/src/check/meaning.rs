@@ -229,7 +229,7 @@ fn edges(
 ) -> Option<Whole> {
     let found = rows(x, from)?;
     let weighted = match weights {
-        Some(w) if w.shape == [found.shape[0]] => {
+        Some(w) if w.shape[0] == found.shape[0] && w.shape[1..].iter().all(|n| *n == 1) => {
             let wide = Whole { shape: vec![w.shape[0], 1], cells: w.cells.clone() };
             zipped(&found, &repeated(&wide, &found.shape)?, |a, b| BinaryOp::Mul.apply(a, b))?
         }
@@ -260,19 +260,14 @@ fn counts(rows: u64, at: &Whole) -> Option<Whole> {
 }
 
 /// The softmax of numbers over those with the same position.
-fn softmax(at: &Whole, x: &Whole) -> Option<Whole> {
-    let rows = at.numbers()?.into_iter().max().unwrap_or(0).unsigned_abs() + 1;
-    let least = Whole::full(vec![rows], BinaryOp::Max.identity(DType::F32)?);
-    let most = rows_of(&scattered(BinaryOp::Max, &least, at, x)?, at)?;
+fn softmax(shape: &[u64], at: &Whole, x: &Whole) -> Option<Whole> {
+    let least = Whole::full(shape.to_vec(), BinaryOp::Max.identity(DType::F32)?);
+    let most = rows(&scattered(BinaryOp::Max, &least, at, x)?, at)?;
     let exp = zipped(x, &most, |x, most| {
         ember_kernels::map(Function::Exp, BinaryOp::Sub.apply(x, most)?)
     })?;
-    let sums = scattered(BinaryOp::Add, &Whole::full(vec![rows], zero()), at, &exp)?;
-    zipped(&exp, &rows_of(&sums, at)?, |x, sum| BinaryOp::Div.apply(x, sum))
-}
-
-fn rows_of(x: &Whole, at: &Whole) -> Option<Whole> {
-    rows(x, at)
+    let sums = scattered(BinaryOp::Add, &Whole::full(shape.to_vec(), zero()), at, &exp)?;
+    zipped(&exp, &rows(&sums, at)?, |x, sum| BinaryOp::Div.apply(x, sum))
 }
 
 /// Scores of triples from the three rows of each.
@@ -309,7 +304,6 @@ fn idiom(word: &str, of: &[&Whole], shape: Option<&[u64]>) -> Option<Whole> {
         }
         ("spmm", [x, from, to, w]) => edges(x, (from, to), Some(w), "sum", shape?),
         ("sum" | "mean" | "max", [x, from, to]) => edges(x, (from, to), None, word, shape?),
-        ("segment_softmax", [to, x]) => softmax(to, x),
         ("segments" | "segments_max", [x, offsets]) => {
             let n = offsets.shape.first()?.checked_sub(1)?;
             let to = owners(n as i64, offsets)?;
@@ -441,6 +435,7 @@ pub(super) fn apply(name: &str, of: &[&Meaning], shape: Option<&[u64]>) -> Optio
         ("rows", [Shape(own), Tensor(x), Tensor(at)]) => {
             (x.shape == *own).then(|| rows(x, at)).flatten()?
         }
+        ("idiom.segment_softmax", [Shape(rows), Tensor(to), Tensor(x)]) => softmax(rows, to, x)?,
         ("idiom.stack", [List(parts)]) => {
             let part = &parts.first()?.shape;
             let [b, d] = part[..] else { return None };

@@ -45,11 +45,12 @@ pub(super) fn written(
     let elem = Elem::Of(DType::F32);
     graph.nodes.push(Node { op, operands, shape: extents, elem, origin: None });
     if word == SOFTMAX {
-        let Meaning::Tensor(to) =
-            evaluate(&side[..=usize::from(*root.children().first()?)], bound, &[])?
-        else {
+        let to = &side[..=usize::from(*root.children().get(1)?)];
+        let Meaning::Tensor(to) = evaluate(to, bound, &[])? else { return None };
+        // Models have the softmax of one number for each edge.
+        if shape[1..].iter().any(|n| *n != 1) {
             return None;
-        };
+        }
         return Some(of_edges(graph, arrays, &to));
     }
     graph.outputs.push(("out".to_owned(), Id(graph.nodes.len() - 1)));
@@ -68,6 +69,7 @@ fn of_edges(
     to: &Whole,
 ) -> Result<Whole, String> {
     let weights = Id(graph.nodes.len() - 1);
+    let own = graph.nodes[weights.0].shape.iter().filter_map(Extent::constant).collect();
     let positions = graph.nodes[weights.0].operands.first().copied().ok_or("no positions")?;
     let edges = to.cells.len();
     let unit = (0..edges * edges).map(|at| Scalar::F32(f32::from(at % (edges + 1) == 0)));
@@ -88,7 +90,7 @@ fn of_edges(
     graph.outputs.push(("out".to_owned(), Id(graph.nodes.len() - 1)));
     let sums = computed(graph, arrays, &wide)?;
     let found = rows.iter().enumerate().map(|(edge, row)| sums.cells[*row as usize * edges + edge]);
-    Ok(Whole { shape: shape[..1].to_vec(), cells: found.collect() })
+    Ok(Whole { shape: own, cells: found.collect() })
 }
 
 /// Adds an operand: an argument, or elements that the file holds.

@@ -111,19 +111,22 @@ impl Writer<'_> {
         (of, by, rows): (Id, Id, &Extent),
         used: Use,
     ) -> Result<String, Problem> {
-        let shape = self.shape(of);
-        let values = match &used {
-            Use::Positions(all) => self.positions(of, all.first().unwrap_or(rows))?,
-            _ => {
-                let laid = self.laid(of)?;
-                self.arrange(&laid, &[Some(0)], &shape)?
-            }
-        };
+        let extents = vec![self.shape(of).first().cloned().unwrap_or(Extent::Const(1))];
         let dtype = self.dtype_of(of);
+        let values = match (&used, self.laid(of)?.base) {
+            (Use::Positions(all), _) => self.positions(of, all.first().unwrap_or(rows))?,
+            (_, Base::View { argument, parts }) => {
+                let wanted = self.graph.arguments[argument].name.clone();
+                let content = Content::Argument { argument, parts, closed: None };
+                let (extents, used) = (extents.clone(), used.clone());
+                self.input(&wanted, Input { name: String::new(), dtype, extents, content, used })
+            }
+            _ => return Err(Problem::Positions("values of edges".to_owned())),
+        };
         let positions = self.positions(by, rows)?;
         let wanted = format!("{values}.sorted");
         let content = Content::Sorted { values, positions };
-        Ok(self.input(&wanted, Input { name: String::new(), dtype, extents: shape, content, used }))
+        Ok(self.input(&wanted, Input { name: String::new(), dtype, extents, content, used }))
     }
 
     /// The input of the offsets that a program prepares.
