@@ -102,7 +102,7 @@ impl Writer<'_> {
             Base::Number(number) => Ok(self.fill(*number, target, x.dtype)),
             Base::Sorted { of, by, rows } => {
                 let name = self.sorted_input((*of, *by, rows), Use::Values)?;
-                Ok(self.reshaped(name, &self.shape(*of), target))
+                Ok(self.reshaped(name, &x.extents, target))
             }
             Base::Starts { .. } => Err(Problem::Positions("offsets of rows".to_owned())),
             Base::View { argument, parts } => Ok(self.values_of(*argument, parts, target, x.dtype)),

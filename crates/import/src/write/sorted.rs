@@ -6,7 +6,6 @@ use super::inputs::{Content, Input, Use};
 use crate::error::Problem;
 use crate::graph::Id;
 use crate::layout::{Base, Laid};
-use crate::words::GATHER;
 use ember_model::Extent;
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
@@ -50,59 +49,36 @@ impl Writer<'_> {
     pub(super) fn ordered(&mut self, x: Id, to: Id, rows: &Extent) -> Result<Laid, Problem> {
         let (laid, shape) = (self.laid(x)?, self.shape(x));
         let Some(known) = self.known_rows(to, rows)? else {
-            return match laid.base {
-                Base::View { .. } => {
-                    let base = Base::Sorted { of: x, by: to, rows: rows.clone() };
-                    Ok(Laid::plain(base, &shape, laid.dtype))
-                }
-                Base::Number(_) => Ok(laid),
-                _ => self.by_order(&laid, &shape, Err(to)),
-            };
+            return self.by_program(laid, x, to, rows);
         };
         if known.is_sorted() {
             return Ok(laid);
         }
+        let values = match (&laid.base, self.known_positions(x, None)?) {
+            (Base::Constant { name, tensor }, _) => (name.clone(), tensor.clone()),
+            (_, Some(tensor)) => ("neighbours".to_owned(), tensor),
+            _ => return self.by_program(laid, x, to, rows),
+        };
         let mut order: Vec<u64> = (0..known.len() as u64).collect();
         order.sort_by_key(|edge| known[*edge as usize]);
-        let places = order.iter().map(|edge| *edge as i64).collect();
-        let known = match (&laid.base, self.known_positions(x, None)) {
-            (Base::Constant { name, tensor }, _) => Some((name.clone(), tensor.clone())),
-            (_, Ok(Some(tensor))) => Some(("neighbours".to_owned(), tensor)),
-            _ => None,
-        };
-        let Some((name, tensor)) = known else {
-            return self.by_order(&laid, &shape, Ok(places));
-        };
+        let (name, tensor) = values;
         let data = Data::held(tensor.dtype, order.iter().filter_map(|edge| tensor.get(*edge)));
-        let tensor =
-            Arc::new(Tensor { dtype: tensor.dtype, shape: vec![order.len() as u64], data });
-        Ok(Laid::plain(Base::Constant { name, tensor }, &shape, laid.dtype))
+        let sorted = Tensor { dtype: tensor.dtype, shape: vec![order.len() as u64], data };
+        let base = Base::Constant { name, tensor: Arc::new(sorted) };
+        let (extents, axes) = (shape[..1].to_vec(), vec![Some(0)]);
+        Ok(Laid { base, extents, axes, dtype: laid.dtype })
     }
 
-    /// Numbers of edges, looked up in an order that is known, or that a program prepares.
-    fn by_order(
-        &mut self,
-        laid: &Laid,
-        shape: &[Extent],
-        order: Result<Vec<i64>, Id>,
-    ) -> Result<Laid, Problem> {
-        let n = shape.first().cloned().unwrap_or(Extent::Const(1));
-        let Ok(order) = order else {
-            let text =
-                "numbers of edges that are computed, in the order of rows that are arguments";
-            return Err(Problem::Operands(text.to_owned()));
-        };
-        let column = self.arrange(laid, &[Some(0), None], shape)?;
-        let used = Use::Positions(vec![n.clone()]);
-        let order = self.known_input("order", vector(order), &n, used);
-        let moved = self.step(format!("({GATHER} {column} {order})"));
-        let name = self.reshaped(moved, &[n.clone(), Extent::Const(1)], &[n.clone()]);
-        Ok(Laid {
-            base: Base::Tensor(name),
-            extents: vec![n],
-            axes: vec![Some(0)],
-            dtype: laid.dtype,
-        })
+    /// Values of edges that a program brings into the order of rows.
+    fn by_program(&self, laid: Laid, of: Id, by: Id, rows: &Extent) -> Result<Laid, Problem> {
+        match laid.base {
+            Base::Number(_) => Ok(laid),
+            _ => {
+                let base = Base::Sorted { of, by, rows: rows.clone() };
+                let (extents, axes) = (self.shape(of)[..1].to_vec(), vec![Some(0)]);
+                Ok(Laid { base, extents, axes, dtype: laid.dtype })
+            }
+        }
     }
 
     /// The input of values that a program brings into the order of rows, in the use of those that they are made of.
@@ -115,6 +91,7 @@ impl Writer<'_> {
         let dtype = self.dtype_of(of);
         let values = match (&used, self.laid(of)?.base) {
             (Use::Positions(all), _) => self.positions(of, all.first().unwrap_or(rows))?,
+            (_, Base::Constant { name, tensor }) => self.constant(&name, &tensor, &extents, dtype),
             (_, Base::View { argument, parts }) => {
                 let wanted = self.graph.arguments[argument].name.clone();
                 let content = Content::Argument { argument, parts, closed: None };
