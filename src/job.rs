@@ -1,11 +1,12 @@
 //! The main job: compiles a model to every program from the coupled loop nest to the best that the search finds, runs
 //! them on the same data, and compares them with the reference and the physical bound.
 
-use crate::report::{Ablation, Best, GroupReport, MATTERS, Record, Report, Times};
+use crate::report::{Ablation, Best, GroupReport, MATTERS, PreparedReport, Record, Report, Times};
 use ember_compile::demand::{Spared, demand};
 use ember_compile::dlc_text::DlcText;
 use ember_compile::groups::{Chooser, Chosen, ChosenGroup, Plan, Searched, Unfinished};
 use ember_compile::pipeline::{Case, Failure, Inputs, Options, goal, search_without, simulate};
+use ember_compile::preparation::prepare;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
 use ember_language::rules::{Exactness, Schedule};
@@ -182,6 +183,12 @@ pub fn run(
         .map(|(c, outcome)| record(c, outcome, inputs, &judge, &mut recording))
         .collect();
 
+    let prepared = prepare(inputs, &judge.instance)?.into_iter();
+    let prepared = prepared.map(|done| PreparedReport {
+        input: done.input,
+        positions: done.positions,
+        cycles: done.cycles,
+    });
     let (bound, elements) = physical_bound(inputs, &judge);
     let record = records.last().cloned().unwrap_or_default();
     let report = Report {
@@ -200,6 +207,7 @@ pub fn run(
             ablation,
             groups: groups(inputs, &chosen),
         },
+        preparation: prepared.collect(),
         egraph: EGraphReport {
             nodes: found.nodes(),
             classes: found.classes(),

@@ -36,6 +36,9 @@ pub struct Report {
     pub programs: Vec<Record>,
     /// The chosen program.
     pub best: Best,
+    /// The inputs that are prepared before every program, in order; their cycles are those of no program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub preparation: Vec<PreparedReport>,
     /// The search that found the chosen program.
     pub egraph: EGraphReport,
     /// The outputs of the chosen program beside the arrays that the user expects, if any are given.
@@ -47,6 +50,18 @@ pub struct Report {
     /// and called `time_ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Vec<GroupTrace>>,
+}
+
+/// An input that is prepared before the program runs: edges sorted by the row that they lead to.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Prepared")]
+pub struct PreparedReport {
+    /// The input.
+    pub input: String,
+    /// The input that says the row of each edge.
+    pub positions: String,
+    /// The cycles of the preparation on the core.
+    pub cycles: u64,
 }
 
 /// One program's run.

@@ -29,6 +29,16 @@ fn main() {
         }));
     }
 
+    // The dialect of imported programs stands with its rules.
+    let idioms = root.join("rules/import/idioms.rules");
+    let imports = Arc::new(load(std::slice::from_ref(&idioms)));
+    for rule in imports.claims() {
+        let book = Arc::clone(&imports);
+        trials.push(Trial::test(format!("holds/{}", rule.name), move || {
+            holds(&check_rule(&book.signature, &rule, &sound))
+        }));
+    }
+
     let all = Arc::clone(&book);
     trials.push(Trial::test("whole", move || match check_whole(&all, &sound) {
         Ok(whole) if whole.programs > 1000 && whole.facts > 1000 && whole.rules.len() > 70 => {
@@ -63,8 +73,10 @@ fn main() {
         true => Ok(()),
         false => Err(format!("right and wrong rules: {enough:?}").into()),
     }));
-    for file in wrong {
-        let mut files = dialects.clone();
+    let about_imports = rule_files(&root.join("tests/unsound/import"));
+    let wrong = wrong.into_iter().map(|file| (dialects.clone(), file));
+    let about_imports = about_imports.into_iter().map(|file| (vec![idioms.clone()], file));
+    for (mut files, file) in wrong.chain(about_imports) {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         files.push(file);
         trials.push(Trial::test(format!("refuted/{name}"), move || {

@@ -38,6 +38,7 @@ pub fn text(report: &Report, program: &Program) -> String {
             "{model} on {target} at {clock_ghz} GHz, seed {seed}, {elements} table elements"
         )),
         programs(report),
+        preparation(report),
         format!("What they move and use\n{}", uses(report)),
         format!(
             "Where the cycles of `{}` go\n{}",
@@ -72,6 +73,21 @@ pub fn one(report: &RunReport) -> String {
     let expected = expected(&report.expected);
     let parts = [table.to_string(), units(record), expected];
     parts.into_iter().filter(|part| !part.is_empty()).join("\n") + "\n"
+}
+
+/// Returns the cycles of what is prepared before every program; nothing if there is nothing.
+fn preparation(report: &Report) -> String {
+    let [first, ..] = &report.preparation[..] else { return String::new() };
+    let all: u64 = report.preparation.iter().map(|prepared| prepared.cycles).sum();
+    let of = first.positions.as_str();
+    let others = report.preparation.iter().filter(|prepared| prepared.positions != of).count();
+    let of = if others == 0 { format!(" by `{of}`") } else { String::new() };
+    let each = report.preparation.iter();
+    let each = each.map(|own| format!("`{}` {}", own.input, grouped(own.cycles))).join(", ");
+    let sum = grouped(all);
+    wrapped(&format!(
+        "Preparation before every program: the edges are sorted{of} in {sum} cycles, which none of them counts ({each})."
+    ))
 }
 
 /// Returns the assumptions of the chosen program about its data, one line each.

@@ -31,6 +31,7 @@ pub mod groups;
 pub mod machines;
 pub mod models;
 pub mod pipeline;
+pub mod preparation;
 pub mod ranking;
 pub mod search;
 pub mod workload;

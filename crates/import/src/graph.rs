@@ -134,6 +134,13 @@ pub enum Op {
         /// True if the last offset is the end of the last bag.
         closed: bool,
     },
+    /// The first operand, values of edges, in the order of the rows that the second one says.
+    Ordered {
+        /// The number of rows.
+        rows: Extent,
+    },
+    /// Where the edges of each row start in that order, and the number of edges.
+    Starts,
     /// An operation that only idioms contain, by its word in the rules.
     Spelled(String),
     /// An operation that the graph spelled out, by its word in the rules.
@@ -155,6 +162,8 @@ pub struct Graph {
     pub origins: Vec<Origin>,
     /// The results in order, with their names.
     pub outputs: Vec<(String, Id)>,
+    /// What idioms over edges were before: those whose edges cannot be sorted.
+    pub spelled: BTreeMap<Id, (Op, Vec<Id>)>,
     /// The sizes in extents, each with the value it had in the export.
     pub sizes: BTreeMap<String, u64>,
     /// The sizes that are one more than the greatest of these positions.

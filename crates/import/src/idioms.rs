@@ -4,6 +4,7 @@
 use crate::error::Problem;
 use crate::graph::{Graph, Id, Op};
 use crate::limits::{KNOWN, LOWEST};
+use crate::order::SORTED;
 use crate::write::known;
 use egg::{Id as Class, Language};
 use ember_analysis::facts::{EGraph, Facts};
@@ -22,8 +23,14 @@ const RULES: &str = include_str!("../../../rules/import/idioms.rules");
 /// The most that a saturation does. Graphs that reach a limit have fewer idioms.
 const LIMITS: Limits = Limits { iterations: 12, nodes: 60_000 };
 
+/// The greatest number that makes no difference to a sum of 1 or more.
+const TINY: f64 = 1e-8;
+
+/// The greatest number that is less than what programs compute with.
+const LOW: f64 = -1e30;
+
 /// The prefix of the operators that values are written with.
-const IDIOM: &str = "idiom.";
+pub(crate) const IDIOM: &str = "idiom.";
 
 /// Gives values the operations that they spell out.
 pub(crate) fn find(graph: &mut Graph) -> Result<(), Problem> {
@@ -84,7 +91,9 @@ pub(crate) fn find(graph: &mut Graph) -> Result<(), Problem> {
         .collect();
     for (id, op, operands) in idioms {
         let node = &mut graph.nodes[id.0];
-        (node.op, node.operands) = (op, operands);
+        let op = std::mem::replace(&mut node.op, op);
+        let operands = std::mem::replace(&mut node.operands, operands);
+        graph.spelled.insert(id, (op, operands));
     }
     Ok(())
 }
@@ -152,6 +161,48 @@ impl Terms<'_> {
         })
     }
 
+    /// Returns the term of a number, or of a tensor that has it everywhere.
+    fn constant(&mut self, id: Id, x: f64) -> Option<Class> {
+        let node = self.graph.node(id);
+        if node.elem.is_integer() || matches!(node.op, Op::Number(_)) {
+            if x > 0.0 && x <= TINY {
+                return Some(self.op("tiny", &[]));
+            }
+            let n = whole(self.graph, id).map(|n| self.int(n))?;
+            return Some(self.op("number", &[n]));
+        }
+        let shape = self.shape(&node.shape)?;
+        let word =
+            [("zeros", 0.0), ("ones", 1.0), ("lowest", LOWEST), ("least", f64::NEG_INFINITY)];
+        let named = word.iter().find(|(_, own)| *own == x).map(|(word, _)| self.op(word, &[shape]));
+        if x > LOW {
+            return named;
+        }
+        let number = self.int(id.0 as i64);
+        let low = self.op("low", &[shape, number]);
+        if let Some(named) = named {
+            self.egraph.union(named, low);
+        }
+        Some(low)
+    }
+
+    /// The operands of a value. What is repeated to the extents of an operation on elements says so, besides numbers.
+    fn operands(&mut self, node: &crate::graph::Node) -> Vec<Class> {
+        let by_elements = matches!(node.op, Op::Zip(_) | Op::Compare(_) | Op::Choose);
+        let graph = self.graph;
+        let mut operands = Vec::new();
+        for id in &node.operands {
+            let class = self.classes[id.0];
+            let own = graph.shape(*id);
+            let repeated = by_elements && own != node.shape && !own.is_empty();
+            operands.push(match self.shape(&node.shape).filter(|_| repeated) {
+                Some(shape) => self.op("repeat", &[shape, class]),
+                None => class,
+            });
+        }
+        operands
+    }
+
     fn structured(&mut self, id: Id) -> Result<Option<Class>, Problem> {
         let graph = self.graph;
         let node = graph.node(id);
@@ -167,7 +218,7 @@ impl Terms<'_> {
                 None => self.value("known", id),
             }));
         }
-        let operands: Vec<Class> = node.operands.iter().map(|id| self.classes[id.0]).collect();
+        let operands = self.operands(node);
         let shape_of = |at: usize| node.operands.get(at).map(|id| graph.shape(*id));
         let words = |word: &str, kind: &str| format!("{kind}.{word}");
         let plain = match &node.op {
@@ -210,14 +261,8 @@ impl Terms<'_> {
                     _ => return Ok(None),
                 }
             }
-            Op::Expand | Op::Number(_) if node.elem.is_integer() && whole(graph, id).is_some() => {
-                let n = self.int(whole(graph, id).unwrap_or(0));
-                return Ok(Some(self.op("number", &[n])));
-            }
-            Op::Expand if constant(graph, id).is_some_and(|x| x == 0.0 || x == LOWEST) => {
-                let word = if constant(graph, id) == Some(0.0) { "zeros" } else { "lowest" };
-                let shape = self.shape(&node.shape);
-                return Ok(shape.map(|shape| self.op(word, &[shape])));
+            Op::Expand | Op::Number(_) if constant(graph, id).is_some() => {
+                return Ok(self.constant(id, constant(graph, id).unwrap_or(0.0)));
             }
             Op::Expand => {
                 let shape = self.shape(&node.shape);
@@ -303,7 +348,10 @@ impl Found<'_> {
         let idioms = nodes.iter().filter_map(|node| {
             let word = node.name()?.strip_prefix(IDIOM)?;
             let mut operands = Vec::new();
-            for child in node.children() {
+            // The extents of an idiom are those of what it stands for.
+            let nodes = |class: &Class| &self.egraph[self.egraph.find(*class)].nodes;
+            let is_shape = |class: &&Class| nodes(class).iter().any(|n| n.name() == Some("shape"));
+            for child in node.children().iter().filter(|child| !is_shape(child)) {
                 match self.values.get(&self.egraph.find(*child)) {
                     Some(id) => operands.push(*id),
                     None => operands.extend(self.list(*child)?),
@@ -311,8 +359,12 @@ impl Found<'_> {
             }
             Some((Op::Idiom(word.to_owned()), operands))
         });
-        idioms
-            .max_by_key(|(_, operands): &(Op, Vec<Id>)| (operands.len(), Reverse(operands.clone())))
+        let edges =
+            |op: &Op| matches!(op, Op::Idiom(word) if SORTED.iter().any(|(own, _)| own == word));
+        // Bags are edges whose order is known already.
+        idioms.max_by_key(|(op, operands): &(Op, Vec<Id>)| {
+            (!edges(op), operands.len(), Reverse(operands.clone()))
+        })
     }
 
     /// Returns a lookup or a scatter with the positions that the program has first, among those that are equal.

@@ -1,7 +1,7 @@
 //! Where the elements of a value are: which tensor of the model holds them, and which of its dimensions is which of the
 //! value's. Dimensions of extent 1, repetition and order cost nothing until an operation needs them otherwise.
 
-use crate::graph::is_one;
+use crate::graph::{Id, is_one};
 use ember_model::Extent;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::DType;
@@ -28,6 +28,20 @@ pub(crate) enum Base {
         argument: usize,
         /// The parts of it, one taken of the other.
         parts: Vec<Part>,
+    },
+    /// The values of edges, which become an input in the order of rows when they are used.
+    Sorted {
+        /// The values.
+        of: Id,
+        /// The row of each edge.
+        by: Id,
+        /// The number of rows.
+        rows: Extent,
+    },
+    /// Where the edges of each row start, which becomes an input when it is used.
+    Starts {
+        /// The row of each edge.
+        by: Id,
     },
     /// Elements that are known at import, which become an input when they are used.
     Constant {

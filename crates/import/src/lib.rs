@@ -3,7 +3,8 @@
 //! is a model like one that a person writes.
 //!
 //! A reader (`torch`, `tensorflow`, `stablehlo`) turns a file into a [`graph`](Graph) of a few operations, by the rows of a table in
-//! `rules/import/`; `idioms` finds what programs spell out, by rules; `write` turns the graph into statements.
+//! `rules/import/`; `idioms` finds what programs spell out, by rules; `order` sorts the edges of
+//! those, and `write` turns the graph into statements.
 //!
 //! ```
 //! let error = ember_import::import("model.pt2", b"PK").expect_err("is cut off");
@@ -13,6 +14,7 @@
 
 mod archive;
 mod build;
+pub mod check;
 mod error;
 mod graph;
 mod idioms;
@@ -20,6 +22,7 @@ mod layout;
 mod lex;
 mod limits;
 pub mod mlir;
+mod order;
 mod stablehlo;
 mod table;
 mod tensorflow;
@@ -73,6 +76,7 @@ pub fn import(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Imported, ImportEr
         _ => return Err(Problem::Format.into()),
     };
     idioms::find(&mut graph)?;
+    order::by_rows(&mut graph);
     let name = model_name(path);
     let write::Written { text, weights } = write::write(&graph, &name)?;
     Ok(Imported { name, text, weights })

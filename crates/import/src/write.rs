@@ -7,6 +7,7 @@ mod idioms;
 mod inputs;
 mod places;
 mod rows;
+mod sorted;
 mod text;
 
 use crate::error::{ImportError, Problem};
@@ -235,6 +236,8 @@ impl Writer<'_> {
             Op::Concat(axis) => self.concat(&node.operands, *axis, &shape)?,
             Op::Gather => self.gather(operand(0)?, operand(1)?)?,
             Op::Scatter(word) => self.scatter(word, operand(0)?, operand(1)?, operand(2)?)?,
+            Op::Ordered { rows } => self.ordered(operand(0)?, operand(1)?, rows)?,
+            Op::Starts => self.starts(operand(0)?, &shape)?,
             Op::Spelled(_) => {
                 let origin = node.origin.and_then(|at| self.graph.origins.get(at));
                 let name = origin.map_or("a value", |origin| origin.name.as_str());

@@ -21,6 +21,7 @@ pub mod graph;
 mod instantiate;
 mod locality;
 mod origin;
+mod prepared;
 mod random;
 mod zipf;
 

@@ -30,6 +30,7 @@ mod order;
 mod origin;
 mod placement;
 mod places;
+mod prepared;
 mod read;
 mod segments;
 mod source;
@@ -43,6 +44,7 @@ pub use arguments::{Held, Parameter, Step as ArgumentStep};
 pub use composite::composites;
 pub use expression::{Applied, Argument, Expr, Op, TensorId};
 pub use extent::Extent;
+pub use prepared::Prepared;
 pub use spec::{DataSpec, GraphFrom, Origin, Part as OriginPart, Source, Values};
 pub use uses::{IndexUse, OffsetsUse};
 

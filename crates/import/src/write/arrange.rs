@@ -1,6 +1,7 @@
 //! Brings the elements of a value into a tensor of the model with wanted dimensions in a wanted order.
 
 use super::Writer;
+use super::inputs::Use;
 use super::text::extents;
 use crate::error::Problem;
 use crate::graph::{is_one, shown};
@@ -99,6 +100,11 @@ impl Writer<'_> {
         match &x.base {
             Base::Tensor(name) => Ok(self.reshaped(name.clone(), &x.extents, target)),
             Base::Number(number) => Ok(self.fill(*number, target, x.dtype)),
+            Base::Sorted { of, by, rows } => {
+                let name = self.sorted_input((*of, *by, rows), Use::Values)?;
+                Ok(self.reshaped(name, &x.extents, target))
+            }
+            Base::Starts { .. } => Err(Problem::Positions("offsets of rows".to_owned())),
             Base::View { argument, parts } => Ok(self.values_of(*argument, parts, target, x.dtype)),
             Base::Constant { name, tensor } => {
                 Ok(self.constant(name, &tensor.clone(), target, x.dtype))

@@ -70,7 +70,7 @@ impl Writer<'_> {
             Base::View { .. } if to.is_float() || !x.dtype.is_float() => {
                 Ok(Laid { dtype: to, ..x })
             }
-            Base::View { .. } => {
+            Base::View { .. } | Base::Sorted { .. } | Base::Starts { .. } => {
                 let name = self.named(&x, &x.extents.clone())?;
                 let done = self.step(format!("({CAST} {to} {name})"));
                 Ok(Laid { dtype: to, ..self.alike(&x, done) })

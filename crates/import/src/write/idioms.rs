@@ -2,31 +2,19 @@
 
 use super::Writer;
 use super::inputs::Use;
+use super::sorted::vector;
 use crate::error::Problem;
 use crate::graph::Id;
-use crate::layout::{Base, Laid, live};
+use crate::layout::{Laid, live};
 use crate::limits::{FOLDED, LOWEST};
-use crate::words::{ADD, BAG, BLOCK_GATHER, GATHER, KG, MAX, SPMM, TRIANGLE, WHERE_NUMBER};
+use crate::words::{
+    ADD, BAG, BLOCK_GATHER, KG, MAX, SEGMENT_MAP, SEGMENT_SOFTMAX, SPMM, TRIANGLE, WHERE_NUMBER,
+};
 use ember_model::Extent;
-use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
-use std::sync::Arc;
 
-/// Edges in the order of the rows that they are added to.
-struct Sorted {
-    /// The places of the edges before.
-    order: Vec<u64>,
-    /// The first edge of each row, and the number of edges.
-    offsets: Vec<i64>,
-    /// The other end of each edge.
-    from: Vec<i64>,
-}
-
-/// Returns a vector of whole numbers.
-fn vector(values: Vec<i64>) -> Arc<Tensor> {
-    let shape = vec![values.len() as u64];
-    Arc::new(Tensor { dtype: DType::I64, shape, data: Data::I64(Arc::new(values)) })
-}
+/// The words of idioms that are an operation on the number of each edge and that of its row.
+const SPREAD: &str = "spread ";
 
 impl Writer<'_> {
     /// Writes an idiom by its word.
@@ -45,7 +33,6 @@ impl Writer<'_> {
                 Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, laid.dtype))
             }
             ("blocks", [x, index]) => self.blocks(*x, *index, shape),
-            ("spmm", [x, from, to, weights]) => self.edges(*x, (*from, *to), Some(*weights), shape),
             ("segments", [x, offsets]) => self.segments("sum", *x, *offsets, shape),
             ("segments_max", [x, offsets]) => {
                 let most = self.segments(MAX, *x, *offsets, shape)?;
@@ -53,6 +40,22 @@ impl Writer<'_> {
                 self.or_lowest(most, (rows, places), *offsets, shape)
             }
             ("bag", [x, from, offsets]) => self.bag("sum", true, &[*x, *from, *offsets]),
+            ("bag_mean", [x, from, offsets]) => self.bag("mean", true, &[*x, *from, *offsets]),
+            ("bag_zero_max", [x, from, offsets]) => self.bag(MAX, true, &[*x, *from, *offsets]),
+            ("segment_softmax", [x, offsets]) => {
+                let name = self.segmented(*x, *offsets)?;
+                let name = self.step(format!("({SEGMENT_SOFTMAX} {})", name.join(" ")));
+                Ok(self.laid_as(name, vec![Some(0)], shape, self.dtype_of(*x)))
+            }
+            (word, [x, numbers, offsets]) if word.starts_with(SPREAD) => {
+                let op = &word[SPREAD.len()..];
+                let [values, offsets] = self.segmented(*x, *offsets)?;
+                let (laid, own) = (self.laid(*numbers)?, self.shape(*numbers));
+                let numbers = self.arrange(&laid, &[Some(0)], &own)?;
+                let of = format!("identity {op} {values} {numbers} {offsets}");
+                let name = self.step(format!("({SEGMENT_MAP} {of})"));
+                Ok(self.laid_as(name, vec![Some(0)], shape, self.dtype_of(*x)))
+            }
             ("bag_max", [x, from, offsets]) => {
                 let most = self.bag(MAX, true, &[*x, *from, *offsets])?;
                 let rows = self.shape(*x)[0].clone();
@@ -70,7 +73,6 @@ impl Writer<'_> {
                 let name = self.step(format!("({SPMM} {table} {from} {offsets} {w})"));
                 Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, laid.dtype))
             }
-            ("sum", [x, from, to]) => self.edges(*x, (*from, *to), None, shape),
             (score, [e, r, h, k, t]) => self.score(score, [*e, *r], [*h, *k, *t], shape),
             _ => Err(Problem::Table(format!("no idiom `{word}`"))),
         }
@@ -90,6 +92,14 @@ impl Writer<'_> {
         let table = self.arrange(&laid, &[Some(0), Some(1)], &own)?;
         let name = self.step(format!("({BAG} {mode} {table} {places} {offsets})"));
         Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, laid.dtype))
+    }
+
+    /// Returns the numbers of edges, and the offsets that divide them.
+    fn segmented(&mut self, x: Id, offsets: Id) -> Result<[String; 2], Problem> {
+        let (laid, own) = (self.laid(x)?, self.shape(x));
+        let lookups = own.first().cloned().unwrap_or(Extent::Const(1));
+        let x = self.arrange(&laid, &[Some(0)], &own)?;
+        Ok([x, self.offsets(offsets, &lookups, true)?])
     }
 
     /// Returns the number of rows of a value, and the positions of all of them.
@@ -123,6 +133,8 @@ impl Writer<'_> {
         let lowest = self.fill(LOWEST, shape, most.dtype);
         let lengths = self.step(format!("(nn.{ADD}_rows {zeros} {lengths})"));
         let name = self.named(&most, shape)?;
+        // The least number is greater than -∞.
+        let name = self.step(format!("(nn.{MAX}_number {name} {LOWEST:?})"));
         let name = self.step(format!("({WHERE_NUMBER} eq {lengths} 0.0 {lowest} {name})"));
         Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, most.dtype))
     }
@@ -171,81 +183,5 @@ impl Writer<'_> {
             None => vec![None],
         };
         Ok(self.laid_as(name, axes, shape, dtype))
-    }
-
-    /// Sorts edges that are known by the rows that they are added to.
-    fn sorted(&mut self, from: Id, to: Id, rows: u64) -> Result<Sorted, Problem> {
-        let mut known = |id: Id| -> Result<Vec<i64>, Problem> {
-            let tensor = self.known_positions(id, None)?;
-            let values = |tensor: Arc<Tensor>| {
-                (0..tensor.len()).filter_map(|i| tensor.get(i)?.as_i64()).collect()
-            };
-            tensor.map(values).ok_or_else(|| Problem::Positions("edges".to_owned()))
-        };
-        let (from, to) = (known(from)?, known(to)?);
-        if from.len() != to.len() || to.iter().any(|row| *row < 0 || *row as u64 >= rows) {
-            return Err(Problem::Operands("edges lead to rows that are not there".to_owned()));
-        }
-        let mut order: Vec<u64> = (0..to.len() as u64).collect();
-        order.sort_by_key(|edge| to[*edge as usize]);
-        let mut offsets = vec![0i64; rows as usize + 1];
-        for row in &to {
-            offsets[*row as usize + 1] += 1;
-        }
-        for row in 0..rows as usize {
-            offsets[row + 1] += offsets[row];
-        }
-        let from = order.iter().map(|edge| from[*edge as usize]).collect();
-        Ok(Sorted { order, offsets, from })
-    }
-
-    /// Rows of a table, times weights if there are any, added to the rows that edges lead to.
-    fn edges(
-        &mut self,
-        x: Id,
-        (from, to): (Id, Id),
-        weights: Option<Id>,
-        shape: &[Extent],
-    ) -> Result<Laid, Problem> {
-        let Some(rows) = shape[0].constant() else {
-            return Err(Problem::Operands("known edges, in a graph of unknown size".to_owned()));
-        };
-        let (laid, own) = (self.laid(x)?, self.shape(x));
-        let Sorted { order, offsets, from } = self.sorted(from, to, rows)?;
-        let n = Extent::Const(order.len() as u64);
-        let used = Use::Positions(vec![own[0].clone()]);
-        let from = self.known_input("neighbours", vector(from), &n, used);
-        let ends = Extent::Const(offsets.len() as u64);
-        let offsets = self.known_input("offsets", vector(offsets), &ends, Use::Offsets(n.clone()));
-        let table = self.arrange(&laid, &[Some(0), Some(1)], &own)?;
-        let name = match weights {
-            None => self.step(format!("({BAG} sum {table} {from} {offsets})")),
-            Some(weights) => {
-                let (w, of) = (self.laid(weights)?, self.shape(weights));
-                let sorted = order.is_sorted();
-                let name = match &w.base {
-                    _ if sorted => self.arrange(&w, &[Some(0)], &of)?,
-                    Base::Constant { name, tensor } => {
-                        let moved = order.iter().filter_map(|edge| tensor.get(*edge));
-                        let data = Data::held(w.dtype, moved);
-                        let shape = vec![order.len() as u64];
-                        let tensor = Arc::new(Tensor { dtype: w.dtype, shape, data });
-                        let name = name.clone();
-                        self.constant(&name, &tensor, &[n], w.dtype)
-                    }
-                    // The weights of each run are brought into the order of the edges.
-                    _ => {
-                        let column = self.arrange(&w, &[Some(0), None], &of)?;
-                        let order = order.iter().map(|edge| *edge as i64).collect();
-                        let used = Use::Positions(vec![n.clone()]);
-                        let order = self.known_input("order", vector(order), &n, used);
-                        let moved = self.step(format!("({GATHER} {column} {order})"));
-                        self.reshaped(moved, &[n.clone(), Extent::Const(1)], &[n])
-                    }
-                };
-                self.step(format!("({SPMM} {table} {from} {offsets} {name})"))
-            }
-        };
-        Ok(self.laid_as(name, vec![Some(0), Some(1)], shape, laid.dtype))
     }
 }

@@ -21,6 +21,18 @@ pub(crate) enum Content {
         /// The end of the last bag, which the argument lacks.
         closed: Option<Extent>,
     },
+    /// Values of edges, in the order of the rows that positions say.
+    Sorted {
+        /// The input that has the values.
+        values: String,
+        /// The input that says the row of each edge.
+        positions: String,
+    },
+    /// Where the edges of each row start in that order.
+    Starts {
+        /// The input that says the row of each edge.
+        positions: String,
+    },
     /// Elements that are known at import.
     Known(Arc<Tensor>),
     /// One number everywhere.
@@ -63,6 +75,11 @@ impl Content {
                 Arc::ptr_eq(a, b)
                     || (a.dtype == b.dtype && a.len() == b.len() && a.len() <= SMALL && equal(a, b))
             }
+            (
+                Content::Sorted { values, positions },
+                Content::Sorted { values: other, positions: own },
+            ) => (values, positions) == (other, own),
+            (Content::Starts { positions }, Content::Starts { positions: own }) => positions == own,
             (Content::Fill(a), Content::Fill(b)) => a.to_bits() == b.to_bits(),
             _ => false,
         }
@@ -88,7 +105,7 @@ impl Use {
 
 impl Writer<'_> {
     /// Returns the input with this content and use, which is declared if there is none.
-    fn input(&mut self, wanted: &str, new: Input) -> String {
+    pub(super) fn input(&mut self, wanted: &str, new: Input) -> String {
         let found = self.inputs.0.iter_mut().find(|own| {
             let alike = own.dtype == new.dtype && own.extents == new.extents;
             alike && own.used.same(&new.used) && own.content.same(&new.content)
@@ -169,6 +186,9 @@ impl Writer<'_> {
         {
             let text = "each element has a position of its own, and rows are looked up whole";
             return Err(Problem::Operands(text.to_owned()));
+        }
+        if let Base::Sorted { of, by, rows: all } = &laid.base {
+            return self.sorted_input((*of, *by, all), used);
         }
         let Base::View { argument, parts } = laid.base else {
             return Err(self.computed(id));
@@ -263,6 +283,9 @@ impl Writer<'_> {
             return Ok(self.input("offsets", new));
         }
         let laid = self.laid(id)?;
+        if let Base::Starts { by } = laid.base {
+            return self.starts_input(by, &ends, lookups);
+        }
         let Base::View { argument, parts } = laid.base else { return Err(self.computed(id)) };
         let end = (!closed).then(|| lookups.clone());
         let content = Content::Argument { argument, parts, closed: end };

@@ -73,6 +73,10 @@ impl Writer<'_> {
                     weights.insert(input.name.clone(), Tensor { shape, ..(**tensor).clone() });
                     Some(format!("(file \"{file}\" \"{}\")", input.name))
                 }
+                Content::Sorted { values, positions } => {
+                    Some(format!("(in-rows {values} {positions})"))
+                }
+                Content::Starts { positions } => Some(format!("(row-offsets {positions})")),
                 Content::Fill(x) => Some(format!("(constant {x:?})").replace(".0)", ")")),
                 Content::Argument { .. } => {
                     let ascending =

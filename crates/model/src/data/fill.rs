@@ -47,6 +47,10 @@ impl Maker<'_> {
                 }
                 made.and_then(|offsets| self.integers(input, offsets, *span))
             }
+            Source::RowOffsets { positions } => self.prepare(input, (None, positions), len, *span),
+            Source::InRows { values, positions } => {
+                self.prepare(input, (Some(values), positions), len, *span)
+            }
             _ => self.rows(input, source, len, seed, *span),
         };
         if let Some(data) = data {

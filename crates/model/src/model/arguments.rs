@@ -125,7 +125,10 @@ impl Model {
         if let Some(arguments) = &self.imported {
             return arguments.parameters.clone();
         }
-        let inputs = self.inputs.iter().map(|input| &input.tensor);
+        let prepared = self.prepared();
+        let inputs = self.inputs.iter().enumerate();
+        let given = inputs.filter(|(at, _)| prepared.iter().all(|own| own.input.0 != *at));
+        let inputs = given.map(|(_, input)| &input.tensor);
         let held = |tensor: &super::Declared| Parameter {
             name: tensor.name.clone(),
             held: vec![Held { input: tensor.name.clone(), steps: Vec::new(), span: tensor.span }],

@@ -2,7 +2,7 @@
 
 use super::read::Reader;
 use super::source::number;
-use super::{Input, Role, Source, Values, origin};
+use super::{Input, Role, Source, Values, origin, prepared};
 use crate::data::blocks::BlockPattern;
 use crate::data::{Locality, held};
 use ember_language::diagnostic::Span;
@@ -27,7 +27,7 @@ pub(super) struct Form {
 }
 
 /// All kinds of sources.
-pub(super) const FORMS: [Form; 15] = [
+pub(super) const FORMS: [Form; 17] = [
     Form {
         head: "uniform",
         usage: "(uniform LOW HIGH)",
@@ -108,6 +108,18 @@ pub(super) const FORMS: [Form; 15] = [
         roles: &[Indices],
         read: origin::tails_of,
     },
+    Form {
+        head: "row-offsets",
+        usage: "(row-offsets POSITIONS)",
+        roles: &[Offsets],
+        read: prepared::row_offsets,
+    },
+    Form {
+        head: "in-rows",
+        usage: "(in-rows VALUES POSITIONS)",
+        roles: &[Elements, Indices],
+        read: prepared::in_rows,
+    },
 ];
 
 /// The range of Zipf exponents; above it, practically every lookup accesses one row.
@@ -125,6 +137,18 @@ fn bounded(reader: &mut Reader, item: &Sexp, within: RangeInclusive<f64>) -> Opt
         return None;
     }
     Some(x)
+}
+
+/// Reads the name of an input; reports an error if there is none of this name.
+pub(super) fn read_name(reader: &mut Reader, item: &Sexp) -> Option<String> {
+    let name = reader.word("an input", item)?.to_owned();
+    if !reader.inputs.iter().any(|(own, _)| own.tensor.name == name) {
+        let names = reader.inputs.iter().map(|(own, _)| own.tensor.name.as_str());
+        let error = suggest::unknown("input", &name, item.span, names);
+        reader.errors.push(error);
+        return None;
+    }
+    Some(name)
 }
 
 fn uniform(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Option<Source> {

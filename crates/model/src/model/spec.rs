@@ -72,6 +72,18 @@ pub enum Source {
     },
     /// `(blocks (window W) (global G) (random R))`, for indices: a block-sparse attention pattern.
     Blocks(BlockPattern),
+    /// `(row-offsets POSITIONS)`: where each row's edges start, once they are sorted by the rows that they lead to.
+    RowOffsets {
+        /// The input that says the row of each edge.
+        positions: String,
+    },
+    /// `(in-rows VALUES POSITIONS)`: the values of edges that are sorted so.
+    InRows {
+        /// The input that has the values.
+        values: String,
+        /// The input that says the row of each edge.
+        positions: String,
+    },
     /// `(PART-of NAME)`: a part of a graph or of triples.
     Part {
         /// The name of the graph or the triples.

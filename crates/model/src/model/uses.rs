@@ -25,14 +25,17 @@ pub struct OffsetsUse {
 }
 
 impl Model {
-    /// Returns the uses of every input of indices, in the order of the statements, without duplicates.
+    /// Returns the uses of every input of indices, in the order of the statements, without duplicates; then those of the
+    /// inputs that others are prepared of.
     pub fn index_uses(&self) -> Vec<IndexUse> {
-        self.uses(|applied, role, positions| {
+        let mut uses = self.uses(|applied, role, positions| {
             let Role::Indices(_, of) = role else { return None };
             let table = applied.value(of)?;
             let rows = table.shape.first()?.clone();
             Some(IndexUse { indices: positions, rows, table: table.source() })
-        })
+        });
+        uses.extend(self.prepared_uses(&uses));
+        uses
     }
 
     /// Returns the uses of every input of offsets, in the order of the statements, without duplicates.

@@ -28,6 +28,7 @@ use case::Case;
 use compare::Alike;
 use egg::Id;
 use ember_engine::CompiledRule;
+use ember_import::check as imports;
 use ember_language::rules::Operators;
 use ember_language::rules::{Exactness, Rule, RuleBook, Signature};
 use exhaust::Exhausted;
@@ -124,6 +125,9 @@ pub(crate) fn check_aimed(
     aim: Option<&Aim>,
     options: &Options,
 ) -> Report {
+    if imports::is_about_imports(signature, rule) {
+        return imported(rule, options);
+    }
     let mut checker = Checker {
         grammar: Grammar::new(signature),
         rule,
@@ -152,6 +156,26 @@ pub(crate) fn check_aimed(
         Ok(tier) => Verdict::Holds(tier),
     };
     checker.report
+}
+
+/// Checks a rule about imported graphs, whose terms are whole tensors.
+fn imported(rule: &Rule, options: &Options) -> Report {
+    let seed = options.seed ^ fnv(rule.name.as_str());
+    let done = imports::check_rule(rule, seed, options.least, options.most);
+    let verdict = match done.refuted {
+        Some(case) => Verdict::Refuted(Box::new(Refutation::imported(rule, case))),
+        None if done.cases < options.least || done.cases == 0 => Verdict::Unchecked,
+        None => Verdict::Holds(Tier::Sampled),
+    };
+    Report {
+        rule: rule.name.as_str(),
+        attempts: done.attempts,
+        applied: done.cases,
+        sampled: done.cases,
+        exhaustive: 0,
+        verdict,
+        seed: options.seed,
+    }
 }
 
 /// The number of stores on which an instance is tested.

@@ -4,7 +4,9 @@ use super::case::Case;
 use super::compare::{Meaning, store_text};
 use super::instance::Instance;
 use egg::Id;
+use ember_import::check::Different;
 use ember_interpret::{Error, Store};
+use ember_language::rules::Rule;
 use std::fmt;
 
 /// A case in which a rule is wrong.
@@ -14,8 +16,8 @@ pub struct Refutation {
     pub left: String,
     /// The instance of the right side; empty if a fact is wrong rather than a term.
     pub right: String,
-    /// The values of free loop variables.
-    pub environment: Vec<(String, i64)>,
+    /// The values of free variables.
+    pub environment: Vec<(String, String)>,
     /// The store before the evaluation.
     pub store: Store,
     /// The result of the left side.
@@ -38,7 +40,7 @@ impl Refutation {
         Refutation {
             left: text(instance.lhs),
             right: rhs.map(text).unwrap_or_default(),
-            environment: bound.map(|(v, x)| (text(*v), *x)).collect(),
+            environment: bound.map(|(v, x)| (text(*v), x.to_string())).collect(),
             store: case.store.clone(),
             expected,
             found,
@@ -54,6 +56,18 @@ impl Refutation {
             store: Store::default(),
             expected: "no contradiction".to_string(),
             found,
+        }
+    }
+
+    /// Creates a refutation from a case of a rule about imported graphs.
+    pub(super) fn imported(rule: &Rule, case: Different) -> Refutation {
+        Refutation {
+            left: rule.lhs.to_string(),
+            right: rule.rhs.to_string(),
+            environment: case.instance,
+            store: Store::default(),
+            expected: case.left,
+            found: case.right,
         }
     }
 

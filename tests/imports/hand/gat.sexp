@@ -1,0 +1,21 @@
+; A head of graph attention over sorted edges, written by hand.
+(model gat
+  (input x          f32 (20 16))
+  (input w          f32 (16 16))
+  (input a          f32 (16))
+  (input b          f32 (16))
+  (input offsets    i64 (21))
+  (input neighbours i64 (90))
+  (let h (nn.matmul_t x w))
+  (let of_source (nn.row_sum (nn.mul_columns h a)))
+  (let of_target (nn.row_sum (nn.mul_columns h b)))
+  (let each (nn.reshape (90) (emb.gather (nn.reshape (20 1) of_source) neighbours)))
+  (let scores (nn.leaky_relu 0.2 (emb.segment_map identity add each of_target offsets)))
+  (output out (emb.spmm h neighbours offsets (emb.segment_softmax scores offsets)))
+  (data
+    (x          (file "edges.safetensors"))
+    (w          (file "edges.safetensors" "gat.l.weight"))
+    (a          (file "edges.safetensors" "gat.a"))
+    (b          (file "edges.safetensors" "gat.b"))
+    (offsets    (file "edges.safetensors"))
+    (neighbours (file "edges.safetensors"))))
