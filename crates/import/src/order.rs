@@ -8,10 +8,13 @@ use std::collections::BTreeMap;
 
 /// Idioms over edges in any order, and the same over edges in the order of rows.
 pub(crate) const SORTED: [(&str, &str); 4] =
-    [("spmm", "csr"), ("sum", "bag"), ("mean", "bag_mean"), ("max", "bag_zero_max")];
+    [("spmm", "csr"), ("sum", "bag"), ("mean", "bag_mean"), (MAX, "bag_zero_max")];
 
 /// The idiom that is a number for each edge.
 pub(crate) const SOFTMAX: &str = "segment_softmax";
+
+/// The words of an idiom that is an operation on the number of each edge and that of its row.
+pub(crate) const SPREAD: &str = "segment_map identity";
 
 /// A graph whose edges are being sorted.
 struct Sorter<'a> {
@@ -195,6 +198,6 @@ impl Sorter<'_> {
         }
         let (values, starts) = (self.ordered(values, to, rows)?, self.starts(to, rows)?);
         let operands = vec![values, self.place(numbers), starts];
-        Some(self.add(Op::Idiom(format!("spread {word}")), operands, node))
+        Some(self.add(Op::Idiom(format!("{SPREAD} {word}")), operands, node))
     }
 }

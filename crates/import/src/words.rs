@@ -23,7 +23,5 @@ pub(crate) const GATHER: &str = "emb.gather";
 pub(crate) const BLOCK_GATHER: &str = "emb.block_gather";
 pub(crate) const BAG: &str = "emb.bag";
 pub(crate) const SPMM: &str = "emb.spmm";
-pub(crate) const SEGMENT_MAP: &str = "emb.segment_map";
-pub(crate) const SEGMENT_SOFTMAX: &str = "emb.segment_softmax";
 pub(crate) const KG: &str = "emb.kg";
 pub(crate) const TRIANGLE: &str = "nn.triangle";

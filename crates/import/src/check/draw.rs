@@ -2,6 +2,7 @@
 
 use super::meaning::{Meaning, Whole, apply, elements};
 use super::unknowns::Unknowns;
+use crate::words::MAX;
 use egg::{ENodeOrVar, Id, Language, Var};
 use ember_language::rules::Rule;
 use ember_language::term::{Head, Node};
@@ -435,7 +436,7 @@ impl Draw<'_> {
                 let ends = self.vector(*offsets, whole)?;
                 self.unknowns.successor(dims[0], ends);
             }
-            ("sum" | "mean" | "max", [x, from, to]) => {
+            ("sum" | "mean" | MAX, [x, from, to]) => {
                 let rows = self.unknowns.fresh();
                 self.typed(*x, &Type { kind, dims: vec![rows, dims[1]] })?;
                 let n = self.positions(*from, rows)?;

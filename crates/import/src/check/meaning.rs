@@ -1,6 +1,7 @@
 //! The meaning of the operators of imported graphs: what each of them computes, on whole tensors. It shares no code with
 //! what writes them as operations of models.
 
+use crate::words::{ADD, DIV, MAX, MUL, SUB};
 use ember_values::operation::{COMPARISONS, Comparison, FUNCTIONS, Function};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
@@ -64,6 +65,11 @@ impl Whole {
     fn dtype(&self) -> DType {
         self.cells.first().map_or(DType::F32, |x| x.dtype())
     }
+}
+
+/// The result of an operation on two numbers, by its word.
+fn of_two(word: &str, a: Scalar, b: Scalar) -> Option<Scalar> {
+    BinaryOp::parse(word)?.apply(a, b)
 }
 
 fn zero() -> Scalar {
@@ -153,7 +159,8 @@ fn rows(x: &Whole, at: &Whole) -> Option<Whole> {
 }
 
 /// A tensor with rows combined into those that positions name, in order.
-fn scattered(op: BinaryOp, x: &Whole, at: &Whole, rows: &Whole) -> Option<Whole> {
+fn scattered(word: &str, x: &Whole, at: &Whole, rows: &Whole) -> Option<Whole> {
+    let op = BinaryOp::parse(word)?;
     let places = at.positions(*x.shape.first()?)?;
     if rows.shape.first() != Some(&(places.len() as u64)) || rows.shape[1..] != x.shape[1..] {
         return None;
@@ -167,7 +174,8 @@ fn scattered(op: BinaryOp, x: &Whole, at: &Whole, rows: &Whole) -> Option<Whole>
     Some(all)
 }
 
-fn folded(op: BinaryOp, x: &Whole) -> Option<Whole> {
+fn folded(word: &str, x: &Whole) -> Option<Whole> {
+    let op = BinaryOp::parse(word)?;
     let (last, outer) = x.shape.split_last()?;
     let start = op.identity(x.dtype())?;
     let row = |row: &[Scalar]| row.iter().try_fold(start, |a, b| op.apply(a, *b));
@@ -231,20 +239,20 @@ fn edges(
     let weighted = match weights {
         Some(w) if w.shape[0] == found.shape[0] && w.shape[1..].iter().all(|n| *n == 1) => {
             let wide = Whole { shape: vec![w.shape[0], 1], cells: w.cells.clone() };
-            zipped(&found, &repeated(&wide, &found.shape)?, |a, b| BinaryOp::Mul.apply(a, b))?
+            zipped(&found, &repeated(&wide, &found.shape)?, |a, b| of_two(MUL, a, b))?
         }
         Some(_) => return None,
         None => found,
     };
     let counts = counts(*shape.first()?, to)?;
-    let op = if mode == "max" { BinaryOp::Max } else { BinaryOp::Add };
-    let start = Whole::full(shape.to_vec(), op.identity(DType::F32)?);
-    let mut all = scattered(op, &start, to, &weighted)?;
+    let word = if mode == MAX { MAX } else { ADD };
+    let start = Whole::full(shape.to_vec(), BinaryOp::parse(word)?.identity(DType::F32)?);
+    let mut all = scattered(word, &start, to, &weighted)?;
     for (row, n) in counts.cells.iter().enumerate() {
         for x in all.row_mut(row) {
             *x = match mode {
                 _ if n.as_f64() == 0.0 => zero(),
-                "mean" => BinaryOp::Div.apply(*x, *n)?,
+                "mean" => of_two(DIV, *x, *n)?,
                 _ => *x,
             };
         }
@@ -261,13 +269,11 @@ fn counts(rows: u64, at: &Whole) -> Option<Whole> {
 
 /// The softmax of numbers over those with the same position.
 fn softmax(shape: &[u64], at: &Whole, x: &Whole) -> Option<Whole> {
-    let least = Whole::full(shape.to_vec(), BinaryOp::Max.identity(DType::F32)?);
-    let most = rows(&scattered(BinaryOp::Max, &least, at, x)?, at)?;
-    let exp = zipped(x, &most, |x, most| {
-        ember_kernels::map(Function::Exp, BinaryOp::Sub.apply(x, most)?)
-    })?;
-    let sums = scattered(BinaryOp::Add, &Whole::full(shape.to_vec(), zero()), at, &exp)?;
-    zipped(&exp, &rows(&sums, at)?, |x, sum| BinaryOp::Div.apply(x, sum))
+    let least = Whole::full(shape.to_vec(), BinaryOp::parse(MAX)?.identity(DType::F32)?);
+    let most = rows(&scattered(MAX, &least, at, x)?, at)?;
+    let exp = zipped(x, &most, |x, most| ember_kernels::map(Function::Exp, of_two(SUB, x, most)?))?;
+    let sums = scattered(ADD, &Whole::full(shape.to_vec(), zero()), at, &exp)?;
+    zipped(&exp, &rows(&sums, at)?, |x, sum| of_two(DIV, x, sum))
 }
 
 /// Scores of triples from the three rows of each.
@@ -282,12 +288,11 @@ fn scores(
     }
     let [h, r, t] = &found;
     let cells = (0..h.cells.len()).map(|i| score(h.cells[i], r.cells[i], t.cells[i]));
-    folded(BinaryOp::Add, &Whole { shape: h.shape.clone(), cells: cells.collect::<Option<_>>()? })
+    folded(ADD, &Whole { shape: h.shape.clone(), cells: cells.collect::<Option<_>>()? })
 }
 
 /// Returns what an idiom computes, with the extents of what it stands for if its operands do not say them.
 fn idiom(word: &str, of: &[&Whole], shape: Option<&[u64]>) -> Option<Whole> {
-    use BinaryOp::{Add, Max, Mul, Sub};
     match (word, of) {
         ("triangle", [x]) => {
             let [b, n, m] = x.shape[..] else { return None };
@@ -303,14 +308,14 @@ fn idiom(word: &str, of: &[&Whole], shape: Option<&[u64]>) -> Option<Whole> {
             Some(Whole { shape: vec![*q, j * r, *d], ..rows(x, &flat)? })
         }
         ("spmm", [x, from, to, w]) => edges(x, (from, to), Some(w), "sum", shape?),
-        ("sum" | "mean" | "max", [x, from, to]) => edges(x, (from, to), None, word, shape?),
+        ("sum" | "mean" | MAX, [x, from, to]) => edges(x, (from, to), None, word, shape?),
         ("segments" | "segments_max", [x, offsets]) => {
             let n = offsets.shape.first()?.checked_sub(1)?;
             let to = owners(n as i64, offsets)?;
             let wanted = [n, *x.shape.get(1)?];
             match word {
-                "segments" => scattered(Add, &Whole::full(wanted.to_vec(), zero()), &to, x),
-                _ => scattered(Max, &Whole::full(wanted.to_vec(), Scalar::F32(f32::MIN)), &to, x),
+                "segments" => scattered(ADD, &Whole::full(wanted.to_vec(), zero()), &to, x),
+                _ => scattered(MAX, &Whole::full(wanted.to_vec(), Scalar::F32(f32::MIN)), &to, x),
             }
         }
         ("bag" | "bag_max", [x, from, offsets]) => {
@@ -324,7 +329,7 @@ fn idiom(word: &str, of: &[&Whole], shape: Option<&[u64]>) -> Option<Whole> {
         }
         ("transe", of) => {
             let distance = |h, r, t| {
-                let x = Sub.apply(Add.apply(h, r)?, t)?;
+                let x = of_two(SUB, of_two(ADD, h, r)?, t)?;
                 ember_kernels::map(Function::Abs, x)
             };
             let sums = scores(of, distance)?;
@@ -332,7 +337,7 @@ fn idiom(word: &str, of: &[&Whole], shape: Option<&[u64]>) -> Option<Whole> {
             let cells = sums.cells.iter().map(negative).collect::<Option<_>>()?;
             Some(Whole { cells, ..sums })
         }
-        ("distmult", of) => scores(of, |h, r, t| Mul.apply(Mul.apply(h, r)?, t)),
+        ("distmult", of) => scores(of, |h, r, t| of_two(MUL, of_two(MUL, h, r)?, t)),
         _ => None,
     }
 }
@@ -360,8 +365,8 @@ fn tensors(name: &str, of: &[&Whole], shape: Option<&[u64]>) -> Option<Whole> {
                 Some(Scalar::I64(i64::from(comparison.scalars(a, b)?)))
             })?
         }
-        ("fold", [x]) => folded(fold(word)?, x)?,
-        ("scatter", [x, at, rows]) => scattered(BinaryOp::parse(word)?, x, at, rows)?,
+        ("fold", [x]) => folded(if word == "sum" { ADD } else { word }, x)?,
+        ("scatter", [x, at, rows]) => scattered(word, x, at, rows)?,
         ("choose", [c, x, y]) => {
             let chosen = zipped(x, y, |x, _| Some(x))?;
             let other = zipped(y, x, |y, _| Some(y))?;
@@ -387,10 +392,6 @@ fn tensors(name: &str, of: &[&Whole], shape: Option<&[u64]>) -> Option<Whole> {
         }
         _ => return None,
     })
-}
-
-fn fold(word: &str) -> Option<BinaryOp> {
-    if word == "sum" { Some(BinaryOp::Add) } else { BinaryOp::parse(word) }
 }
 
 /// Returns what an operator computes; `None` if there is nothing that it computes. The extents are those that the

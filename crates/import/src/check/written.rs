@@ -53,7 +53,7 @@ pub(super) fn written(
         }
         return Some(of_edges(graph, arrays, &to));
     }
-    graph.outputs.push(("out".to_owned(), Id(graph.nodes.len() - 1)));
+    graph.outputs.push(("result".to_owned(), Id(graph.nodes.len() - 1)));
     // A model of nothing has no operation, and what it would compute is nothing.
     if shape.contains(&0) {
         return None;
@@ -87,7 +87,7 @@ fn of_edges(
     let (op, elem) = (Op::Idiom("spmm".to_owned()), Elem::Of(DType::F32));
     let operands = vec![unit, each, positions, weights];
     graph.nodes.push(Node { op, operands, shape: extents, elem, origin: None });
-    graph.outputs.push(("out".to_owned(), Id(graph.nodes.len() - 1)));
+    graph.outputs.push(("result".to_owned(), Id(graph.nodes.len() - 1)));
     let sums = computed(graph, arrays, &wide)?;
     let found = rows.iter().enumerate().map(|(edge, row)| sums.cells[*row as usize * edges + edge]);
     Ok(Whole { shape: own, cells: found.collect() })

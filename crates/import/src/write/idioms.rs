@@ -7,14 +7,10 @@ use crate::error::Problem;
 use crate::graph::Id;
 use crate::layout::{Laid, live};
 use crate::limits::{FOLDED, LOWEST};
-use crate::words::{
-    ADD, BAG, BLOCK_GATHER, KG, MAX, SEGMENT_MAP, SEGMENT_SOFTMAX, SPMM, TRIANGLE, WHERE_NUMBER,
-};
+use crate::order::{SOFTMAX, SPREAD};
+use crate::words::{ADD, BAG, BLOCK_GATHER, KG, MAX, SPMM, TRIANGLE, WHERE_NUMBER};
 use ember_model::Extent;
 use ember_values::scalar::DType;
-
-/// The words of idioms that are an operation on the number of each edge and that of its row.
-const SPREAD: &str = "spread ";
 
 impl Writer<'_> {
     /// Writes an idiom by its word.
@@ -42,18 +38,16 @@ impl Writer<'_> {
             ("bag", [x, from, offsets]) => self.bag("sum", true, &[*x, *from, *offsets]),
             ("bag_mean", [x, from, offsets]) => self.bag("mean", true, &[*x, *from, *offsets]),
             ("bag_zero_max", [x, from, offsets]) => self.bag(MAX, true, &[*x, *from, *offsets]),
-            ("segment_softmax", [x, offsets]) => {
+            (SOFTMAX, [x, offsets]) => {
                 let name = self.segmented(*x, *offsets)?;
-                let name = self.step(format!("({SEGMENT_SOFTMAX} {})", name.join(" ")));
+                let name = self.step(format!("(emb.{word} {})", name.join(" ")));
                 Ok(self.laid_as(name, vec![Some(0)], shape, self.dtype_of(*x)))
             }
             (word, [x, numbers, offsets]) if word.starts_with(SPREAD) => {
-                let op = &word[SPREAD.len()..];
                 let [values, offsets] = self.segmented(*x, *offsets)?;
                 let (laid, own) = (self.laid(*numbers)?, self.shape(*numbers));
                 let numbers = self.arrange(&laid, &[Some(0)], &own)?;
-                let of = format!("identity {op} {values} {numbers} {offsets}");
-                let name = self.step(format!("({SEGMENT_MAP} {of})"));
+                let name = self.step(format!("(emb.{word} {values} {numbers} {offsets})"));
                 Ok(self.laid_as(name, vec![Some(0)], shape, self.dtype_of(*x)))
             }
             ("bag_max", [x, from, offsets]) => {

@@ -3,7 +3,7 @@
 
 use super::kinds::read_name;
 use super::read::Reader;
-use super::{Extent, IndexUse, Input, Model, Role, Source, TensorId};
+use super::{DataSpec, Extent, IndexUse, Input, Model, Role, Source, TensorId};
 use ember_language::diagnostic::Diagnostic;
 use ember_language::sexp::Sexp;
 
@@ -33,8 +33,9 @@ pub(super) fn in_rows(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Opti
     let found = reader.inputs.iter().find(|(own, _)| own.tensor.name == name);
     let other = &found?.0.tensor;
     if other.dtype != input.tensor.dtype || other.shape != input.tensor.shape {
-        let label = format!("`{name}` has another type or shape");
-        let error = Diagnostic::error("the same values in another order", values.span, label);
+        let (own, label) = (&input.tensor.name, format!("`{name}` has another type or shape"));
+        let message = format!("`{own}` has the elements of `{name}` in another order");
+        let error = Diagnostic::error(message, values.span, label);
         reader.errors.push(error.with_related(input.tensor.span, "declared here"));
         return None;
     }
@@ -55,6 +56,26 @@ fn vector(reader: &mut Reader, item: &Sexp, role: Role) -> Option<String> {
         reader.errors.push(Diagnostic::error(message, item.span, label));
     }
     fits.then_some(name)
+}
+
+/// Reports inputs that are prepared of what is prepared itself.
+pub(super) fn once(reader: &mut Reader, spec: &DataSpec) {
+    for (name, (source, span)) in &spec.sources {
+        let of = match source {
+            Source::RowOffsets { positions } => vec![positions],
+            Source::InRows { values, positions } => vec![values, positions],
+            _ => continue,
+        };
+        let is_prepared = |name: &&&String| {
+            let source = spec.sources.get(**name).map(|(source, _)| source);
+            matches!(source, Some(Source::RowOffsets { .. } | Source::InRows { .. }))
+        };
+        if let Some(other) = of.iter().find(is_prepared) {
+            let message = format!("`{name}` is made of `{other}`, which is sorted itself");
+            let error = Diagnostic::error(message, *span, "edges are sorted once");
+            reader.errors.push(error.with_help("name inputs whose data is given or drawn"));
+        }
+    }
 }
 
 impl Model {

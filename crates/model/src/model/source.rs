@@ -2,7 +2,7 @@
 
 use super::kinds::{FORMS, Form};
 use super::read::{Reader, head_span};
-use super::{DataSpec, Source, origin};
+use super::{DataSpec, Source, origin, prepared};
 use ember_language::diagnostic::{Diagnostic, Span};
 use ember_language::sexp::Sexp;
 use ember_language::suggest;
@@ -71,6 +71,7 @@ pub(super) fn read(reader: &mut Reader, items: Option<&[Sexp]>, mut spec: DataSp
             }
         }
     }
+    prepared::once(reader, &spec);
     spec
 }
 
