@@ -1,0 +1,173 @@
+//! The content of instances: the meanings of variables, drawn as soon as their extents are known, and with them the left
+//! side.
+
+use super::draw::{Bound, Draw, Form};
+use super::meaning::{Meaning, Whole, apply, elements};
+use egg::{ENodeOrVar, Language, Var};
+use ember_language::term::Head;
+use ember_values::scalar::Scalar;
+use fastrand::Rng;
+use std::collections::BTreeMap;
+
+impl Draw<'_> {
+    /// Evaluates the left side, drawing the tensors of variables as soon as their extents are known.
+    pub(super) fn evaluated(mut self, tame: bool) -> Option<(Bound, Whole)> {
+        let (mut bound, mut done) = (Bound::new(), BTreeMap::<usize, Meaning>::new());
+        let bounds = self.bounds();
+        let root = self.nodes().len() - 1;
+        loop {
+            let before = done.len();
+            for (v, form) in self.variables.clone() {
+                if !bound.contains_key(&v)
+                    && let Some(meaning) = self.content(&form, bounds.get(&v), tame)
+                {
+                    bound.insert(v, meaning?);
+                }
+            }
+            for at in 0..=root {
+                if done.contains_key(&at) {
+                    continue;
+                }
+                let found = match self.nodes()[at].clone() {
+                    ENodeOrVar::Var(v) => bound.get(&v).cloned(),
+                    ENodeOrVar::ENode(node) => {
+                        let of = node.children().iter().map(|id| done.get(&usize::from(*id)));
+                        match (of.collect::<Option<Vec<_>>>(), node.head()) {
+                            (None, _) => None,
+                            (_, Head::Int(n)) => Some(Meaning::Size(n)),
+                            (Some(of), Head::Op(name)) => {
+                                let shape = match self.forms.get(&at) {
+                                    Some(Form::Tensor(own)) => self.unknowns.values(&own.dims),
+                                    _ => None,
+                                };
+                                Some(apply(name.as_str(), &of, shape.as_deref())?)
+                            }
+                            _ => return None,
+                        }
+                    }
+                };
+                let Some(found) = found else { continue };
+                if let (Meaning::Tensor(x), Some(Form::Tensor(own))) = (&found, self.forms.get(&at))
+                {
+                    let fits = self.is_number(at)
+                        || own.dims.len() == x.shape.len()
+                            && own
+                                .dims
+                                .clone()
+                                .iter()
+                                .zip(&x.shape)
+                                .all(|(d, n)| self.unknowns.set(*d, *n));
+                    fits.then_some(())?;
+                    self.drawn()?;
+                }
+                done.insert(at, found);
+            }
+            if let Some(Meaning::Tensor(x)) = done.get(&root) {
+                return Some((bound, x.clone()));
+            }
+            if done.len() == before {
+                return None;
+            }
+        }
+    }
+
+    /// Returns the number of rows, by its unknown, for the variables that positions are made of.
+    fn bounds(&self) -> BTreeMap<Var, usize> {
+        let mut bounds = BTreeMap::new();
+        for (at, rows) in &self.positions {
+            let mut open = vec![*at];
+            while let Some(at) = open.pop() {
+                if let Some(v) = self.variable(at) {
+                    bounds.entry(v).or_insert(*rows);
+                }
+                let (name, children) = self.node(at);
+                // These are positions of their own, whatever their operands are.
+                if !matches!(name, Some("owners" | "repeated" | "places" | "nonzero")) {
+                    open.extend(children);
+                }
+            }
+        }
+        bounds
+    }
+
+    /// Draws the meaning of a variable; `None` while its extents are not known, and inside if nothing fits.
+    fn content(
+        &mut self,
+        form: &Form,
+        rows: Option<&usize>,
+        tame: bool,
+    ) -> Option<Option<Meaning>> {
+        let rows = match rows {
+            Some(rows) => Some(self.unknowns.value(*rows)?),
+            None => None,
+        };
+        Some(match form {
+            Form::Size(n) => Some(Meaning::Size(self.unknowns.value(*n)? as i64)),
+            Form::Shape(dims) => Some(Meaning::Shape(self.unknowns.values(dims)?)),
+            Form::Tensor(own) => {
+                let shape = self.unknowns.values(&own.dims)?;
+                let whole = self.unknowns.value(own.kind) == Some(1);
+                self.elements(shape, whole, rows, tame).map(Meaning::Tensor)
+            }
+            Form::List(count, part) => {
+                let shape = self.unknowns.values(&part.dims)?;
+                let whole = self.unknowns.value(part.kind) == Some(1);
+                let parts = (0..*count).map(|_| self.elements(shape.clone(), whole, rows, tame));
+                parts.collect::<Option<_>>().map(Meaning::List)
+            }
+        })
+    }
+
+    /// Draws the elements of a tensor: numbers with a fraction, or whole ones, which are positions among `rows` or offsets.
+    fn elements(
+        &mut self,
+        shape: Vec<u64>,
+        whole: bool,
+        rows: Option<u64>,
+        tame: bool,
+    ) -> Option<Whole> {
+        let n = elements(&shape);
+        if !whole {
+            let extreme = !tame && self.rng.bool();
+            let cells = (0..n).map(|_| Scalar::F32(number(self.rng, extreme))).collect();
+            return Some(Whole { shape, cells });
+        }
+        let numbers: Vec<i64> = match rows {
+            Some(0) if n > 0 => return None,
+            Some(rows) => (0..n).map(|_| self.rng.i64(0..rows.max(1) as i64)).collect(),
+            // Those that are no positions may be offsets, which rise from 0.
+            None => {
+                let mut sum = 0;
+                let steps = (0..n).map(|i| if i == 0 { 0 } else { self.rng.i64(0..4) });
+                steps
+                    .map(|step| {
+                        sum += step;
+                        sum
+                    })
+                    .collect()
+            }
+        };
+        Some(Whole { shape, cells: numbers.into_iter().map(Scalar::I64).collect() })
+    }
+}
+
+/// Draws a number: a small one, so that equal ones occur, or one at the ends.
+fn number(rng: &mut Rng, extreme: bool) -> f32 {
+    const EXTREMES: [f32; 10] = [
+        0.0,
+        -0.0,
+        1e30,
+        -1e30,
+        f32::MAX,
+        f32::MIN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        1e-40,
+    ];
+    match rng.u8(..4) {
+        0 if extreme => EXTREMES[rng.usize(..EXTREMES.len())],
+        1 => rng.i32(-3..4) as f32,
+        _ => (rng.f32() - 0.5) * 8.0,
+    }
+}
