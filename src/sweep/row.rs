@@ -90,7 +90,7 @@ impl Result {
     }
 }
 
-/// What points differ in.
+/// The settings in which points differ.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Axis {
     /// `model`, `target`, `schedule`, `exact`, `seed`, or the section and key of a number.

@@ -17,7 +17,7 @@ const SHOWN: usize = 6;
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[schemars(rename = "Sweep")]
 pub struct Summary {
-    /// What points differ in.
+    /// The settings in which points differ.
     pub axes: Vec<Axis>,
     /// Every point, in order.
     pub points: Vec<Row>,

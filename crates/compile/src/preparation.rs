@@ -14,6 +14,7 @@ use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::{Limits, verify};
 use ember_values::scalar::DType;
+use itertools::Itertools;
 
 /// Where the edges of each row start.
 const ROW_OFFSETS: &str = include_str!("preparation/row_offsets.scf");
@@ -129,7 +130,7 @@ fn run(
     let program = coupled(inputs.book.signature.table(), &term, &context);
     let program = program.map_err(|error| failed(error.message))?;
     let program = verify(program, &Limits::of(&inputs.machine));
-    let program = program.map_err(|errors| failed(format!("{errors:?}")))?.into_program();
+    let program = program.map_err(|errors| failed(errors.iter().join("; ")))?.into_program();
     let tensors = operands.into_iter().map(|(_, tensor, ..)| tensor).collect();
     let data = Bindings { tensors, sizes };
     let outcome = ember_sim::run(&program, &inputs.machine, data, Options::default());

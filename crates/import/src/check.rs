@@ -32,11 +32,11 @@ pub struct Checked {
 /// An instance whose sides differ.
 #[derive(Clone, Debug)]
 pub struct Different {
-    /// What variables stand for, a line each.
+    /// The meanings of the variables, a line each.
     pub instance: Vec<(String, String)>,
-    /// What the left side computes.
+    /// The result of the left side.
     pub left: String,
-    /// What the right side computes, or that it computes nothing.
+    /// The result of the right side, or that it has none.
     pub right: String,
 }
 

@@ -162,7 +162,7 @@ pub struct Graph {
     pub origins: Vec<Origin>,
     /// The results in order, with their names.
     pub outputs: Vec<(String, Id)>,
-    /// What idioms over edges were before: those whose edges cannot be sorted.
+    /// The operations that idioms over edges were before: those whose edges cannot be sorted.
     pub spelled: BTreeMap<Id, (Op, Vec<Id>)>,
     /// The sizes in extents, each with the value it had in the export.
     pub sizes: BTreeMap<String, u64>,

@@ -12,7 +12,7 @@ pub(super) struct Whole {
     pub(super) cells: Vec<Scalar>,
 }
 
-/// What a term stands for.
+/// The meaning of a term.
 #[derive(Clone, Debug)]
 pub(super) enum Meaning {
     Size(i64),
