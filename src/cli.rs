@@ -5,6 +5,7 @@
 
 mod ask;
 mod bench;
+mod build;
 mod check;
 mod check_certificate;
 mod common;
@@ -92,6 +93,11 @@ enum Command {
     /// Writes a program of a framework as a model with its weights.
     #[command(after_help = "Example:\n  ember-rewrite import model.pt2 -o imported")]
     Import(import::ImportArgs),
+    /// Compiles a model to a shared library for this machine, with a header for C.
+    #[command(
+        after_help = "Example:\n  ember-rewrite build examples/embedding_bag.sexp -o libbag.so"
+    )]
+    Build(build::BuildArgs),
     /// Runs every workload of a folder and prints one table.
     #[command(after_help = "Example:\n  ember-rewrite bench --filter KG --compare \
                             workloads/published.json --svg bench.svg")]
@@ -214,6 +220,7 @@ fn run(cli: &Cli, sources: &mut Sources) -> Checked<ExitCode> {
             run_any(sources, program, model.as_deref(), *core, common)
         }
         (Some(Command::Import(args)), _) => args.run(sources),
+        (Some(Command::Build(args)), _) => args.run(sources),
         (Some(Command::Bench(args)), _) => args.run(sources),
         (Some(Command::Sweep(args)), _) => args.run(sources),
         (Some(Command::Check(args)), _) => args.run(sources),

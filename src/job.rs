@@ -175,7 +175,8 @@ pub fn run(
     contenders.push(best);
     let compared = compared_from.elapsed();
     let last = outcomes.last().and_then(|outcome| outcome.as_ref()?.as_ref().ok());
-    let outputs = last.map(|outcome| judge.outputs(&chosen.program, outcome)).unwrap_or_default();
+    let outputs =
+        last.map(|outcome| judge.outputs(&chosen.program, &outcome.tensors)).unwrap_or_default();
     let mut recording = None;
     let records: Vec<Record> = contenders
         .iter()
@@ -290,7 +291,7 @@ fn record(
     };
     match program {
         Ok((program, outcome)) => {
-            let compared = judge.compare(program, &outcome, contender.exact);
+            let compared = judge.compare(program, &outcome.tensors, contender.exact);
             record.compare(compared);
             record.measure(&outcome.stats, &inputs.machine);
             if outcome.recording.is_some() {

@@ -42,6 +42,7 @@ mod generate;
 mod html;
 #[doc(hidden)]
 pub mod job;
+mod native;
 mod report;
 mod results;
 mod shipped;

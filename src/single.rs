@@ -117,10 +117,10 @@ pub fn run(
     let program = program.program();
     Ok(match simulate(program, machine, &case, core, recorded) {
         Ok(outcome) => {
-            let compared = case.compare(program, &outcome, options.exact);
+            let compared = case.compare(program, &outcome.tensors, options.exact);
             record.compare(compared);
             record.measure(&outcome.stats, machine);
-            let outputs = case.outputs(program, &outcome);
+            let outputs = case.outputs(program, &outcome.tensors);
             Ran { record, outputs, recording: outcome.recording }
         }
         Err(Failure::Input(errors)) => return Err(errors),

@@ -88,12 +88,14 @@ pub fn bound(demand: &Demand, machine: &Machine) -> Bound {
         (demand.loads, core.load_ports),
         (demand.stores, core.store_ports),
     ];
+    let lane_bytes = access.lanes * access.lane_bytes_per_cycle;
     let side = DType::F32.elements_in(core.simd_bytes);
     let products = machine.matrix.products_per_cycle * side * side;
     let each = vec![
         (Resource::DramBandwidth, (bytes / machine.share_bytes_per_cycle()) as u64),
         (Resource::OutstandingRequests, (demand.lines as f64 * latency / in_flight) as u64),
-        (Resource::Lanes, demand.lane_bytes / (access.lanes * access.lane_bytes_per_cycle)),
+        // Without an access unit, nothing passes through its lanes.
+        (Resource::Lanes, demand.lane_bytes.checked_div(lane_bytes).unwrap_or(0)),
         (
             Resource::Rows,
             demand.row_bytes / (machine.queue.write_bytes_per_cycle + machine.l2.bytes_per_cycle),

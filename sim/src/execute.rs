@@ -213,6 +213,7 @@ impl Sim<'_> {
             Inst::Load { dst, addr } => {
                 self.load(dst, addr)?;
             }
+            Inst::Touch { addr } => self.touch(addr),
             Inst::Store { src, addr } => {
                 let at = self.reach(addr)?;
                 self.store(src, addr, &at);

@@ -2,7 +2,7 @@
 
 use super::rule_paths::RulePaths;
 use clap::{Args, ValueEnum};
-use ember_compile::pipeline::{Arrays, Options};
+use ember_compile::pipeline::{Arrays, Inputs, Options};
 use ember_language::rules::{Exactness, Phase};
 use ember_model::data::TensorFile;
 use ember_model::reference::Tolerance;
@@ -46,6 +46,10 @@ pub(crate) enum Level {
     MlirSlcv,
     /// The two halves, as MLIR text in the dialects of Ember's public artifact.
     MlirDlc,
+    /// A program for one core, as C: with `--schedule native`, or `--target cpu`.
+    C,
+    /// The header of that program.
+    Header,
     /// The e-graph that the program is extracted from, as Graphviz text.
     Dot,
     /// The same as JSON, in the format of `egraph-serialize`.
@@ -60,9 +64,9 @@ pub(super) struct Common {
     /// The machine: a name, or the file of a description.
     #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
     pub target: String,
-    /// The schedule of the best program.
-    #[arg(long, value_name = "NAME", default_value = "search")]
-    pub schedule: String,
+    /// The schedule of the best program [default: `search`; `native` for a machine without an access unit, and for C].
+    #[arg(long, value_name = "NAME")]
+    pub schedule: Option<String>,
     /// The least exact rules that may run.
     #[arg(long, value_enum, default_value_t = Exact::Bitwise)]
     pub exact: Exact,
@@ -130,13 +134,28 @@ pub(super) struct Common {
     pub tolerance: Option<Tolerance>,
 }
 
+/// The schedule for a machine without an access unit.
+pub(super) const NATIVE: &str = "native";
+
 impl Common {
+    /// Returns the options for inputs that are read: a machine without an access unit has a schedule of its own.
+    pub fn options_for(&self, inputs: &Inputs) -> Options {
+        let in_c = matches!(self.emit, Some(Level::C | Level::Header));
+        let options = self.options();
+        match self.schedule {
+            None if in_c || !inputs.machine.has_access_unit() => {
+                Options { schedule: NATIVE.to_owned(), ..options }
+            }
+            _ => options,
+        }
+    }
+
     /// Returns the options of the compiler.
     pub fn options(&self) -> Options {
         Options {
             rules: self.rules.rules.clone(),
             target: self.target.clone(),
-            schedule: self.schedule.clone(),
+            schedule: self.schedule.clone().unwrap_or(Options::default().schedule),
             exact: self.exact.into(),
             seed: self.seed,
             tune_seed: self.tune_seed,

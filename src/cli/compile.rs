@@ -4,11 +4,13 @@ use super::common::{Common, Level};
 use super::output::{to_json, write_output, write_result};
 use crate::html::{self, Page};
 use crate::job::{self, Scope};
+use crate::native;
 use crate::report::{self, Record};
 use crate::results::{self, Compared, Expected};
 use ember_compile::models;
 use ember_compile::pipeline::{self, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_native::Found;
 use ember_targets::tensor::Tensor;
 use ember_tools::emit;
 use ember_tools::explain;
@@ -28,8 +30,10 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
     }
     let started = Instant::now();
     let options = common.options();
-    let inputs = pipeline::read(sources, model, &options)?;
+    let mut inputs = pipeline::read(sources, model, &options)?;
     render::emit(sources, &inputs.warnings);
+    let found = native::complete(&mut inputs.machine);
+    let options = common.options_for(&inputs);
     if let Some(phase) = common.emit_after {
         let text = emit::around(&inputs, &options, phase)?;
         return write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS);
@@ -39,6 +43,9 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
         return write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS);
     }
     let expected = expected(sources, common, &inputs)?;
+    if !inputs.machine.has_access_unit() {
+        return native_job(common, &inputs, &options, found, expected);
+    }
     let line = Line::on_terminal();
     let read = (started, started.elapsed());
     let recorded = common.timeline.is_some() || common.html.is_some();
@@ -68,6 +75,39 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
     write_result(common.output.as_deref(), &text)?;
     let failed: Vec<&Record> = done.report.failed().collect();
     Ok(judge(&failed, &done.report.expected))
+}
+
+/// Runs the best program on this machine, and prints the report.
+fn native_job(
+    common: &Common,
+    inputs: &Inputs,
+    options: &Options,
+    found: Option<Found>,
+    expected: Option<Expected>,
+) -> Checked<ExitCode> {
+    let refused = [("--timeline", common.timeline.is_some()), ("--html", common.html.is_some())];
+    if let Some((option, _)) = refused.into_iter().find(|(_, given)| *given) {
+        let message =
+            format!("`{option}` shows what a simulator records, and this machine is not simulated");
+        return Err(vec![Diagnostic::global(message).with_help("choose another `--target`")]);
+    }
+    let line = Line::on_terminal();
+    let done = native::run(inputs, options, found, &line);
+    line.done();
+    let mut done = done?;
+    write_outputs(common, &done.outputs)?;
+    done.report.expected = expected.map(|e| e.compare(&done.outputs)).unwrap_or_default();
+    let text = if common.json { to_json(&done.report) } else { native::text(&done.report) };
+    write_result(common.output.as_deref(), &text)?;
+    let wrong = done.report.programs.iter().filter(|row| !row.valid);
+    let mut complaints = wrong.map(|row| {
+        let what = row.mismatch.as_deref().unwrap_or("no output");
+        Diagnostic::global(format!("program `{}`: {what}", row.name))
+    });
+    let wrong: Vec<Diagnostic> = complaints.by_ref().collect();
+    render::emit(&Sources::default(), &wrong);
+    let compared = judge(&[], &done.report.expected);
+    Ok(if wrong.is_empty() { compared } else { ExitCode::from(1) })
 }
 
 /// Returns the chains of rules that lead to the best program, by group of statements.
@@ -111,6 +151,8 @@ fn program_level(level: Level) -> emit::Level {
         Level::MlirDlc => emit::Level::MlirDlc,
         Level::MlirSlc => emit::Level::MlirSlc,
         Level::MlirSlcv => emit::Level::MlirSlcv,
+        Level::C => emit::Level::C,
+        Level::Header => emit::Level::Header,
         Level::Dlc | Level::Dot | Level::EgraphJson => emit::Level::Dlc,
     }
 }

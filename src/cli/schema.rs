@@ -4,6 +4,7 @@
 use super::output::SCHEMA_VERSION;
 use super::{self_test, test, verify};
 use crate::bench::Row;
+use crate::native::NativeReport;
 use crate::report::{Report, RunReport};
 use crate::sweep::Summary;
 use ember_prove::verify::Tried;
@@ -194,6 +195,7 @@ fn schema() -> Value {
     let kinds = [
         ("errors", versioned::<Errors>(generator)),
         ("main-job", versioned::<Report>(generator)),
+        ("native", versioned::<NativeReport>(generator)),
         ("run", versioned::<RunReport>(generator)),
         ("bench", versioned::<Bench>(generator)),
         ("sweep", versioned::<Summary>(generator)),

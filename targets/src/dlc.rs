@@ -268,6 +268,10 @@ pub enum Stmt {
     Store(Addr<Expr>, Expr),
     /// `memory := memory op value` at one address, lane by lane.
     Accumulate(BinaryOp, Addr<Expr>, Expr),
+    /// Asks for the cache lines of an element or a run, to be had in the second level cache when a later load needs
+    /// them. Nothing waits for it, and an address outside of the tensor has no effect; the address itself is computed
+    /// like any other.
+    Prefetch(Addr<Expr>),
     /// A product of whole matrices of one floating-point type on the execute unit's matrix unit.
     ///
     /// `a` is `[m, k]`; `b` is `[k, n]`, or `[n, k]` if it is taken transposed; `out` is `[m, n]`. With a leading batch
@@ -333,7 +337,57 @@ pub enum Expr {
     Iota(u32, Box<Expr>),
 }
 
+impl Expr {
+    /// Calls `visit` with the expression and everything in it.
+    pub fn walk(&self, visit: &mut impl FnMut(&Expr)) {
+        visit(self);
+        match self {
+            Expr::Register(_) | Expr::Const(_) | Expr::Size(_) => {}
+            Expr::Load(addr) => {
+                let limits = addr.lanes.iter().map(|lanes| &lanes.limit);
+                addr.index.iter().chain(limits).for_each(|index| index.walk(visit));
+            }
+            Expr::Unary(_, x)
+            | Expr::Fold(_, x)
+            | Expr::Cast(_, x)
+            | Expr::Broadcast(_, x)
+            | Expr::Iota(_, x) => x.walk(visit),
+            Expr::Binary(_, a, b) => {
+                a.walk(visit);
+                b.walk(visit);
+            }
+            Expr::Select(c, a, b) => {
+                c.walk(visit);
+                a.walk(visit);
+                b.walk(visit);
+            }
+        }
+    }
+}
+
 impl Program {
+    /// Returns the type of an expression of a program whose types fit.
+    pub fn type_of(&self, expr: &Expr) -> Type {
+        match expr {
+            Expr::Register(register) => self.registers[register.index()].ty,
+            Expr::Const(value) => Type::scalar(value.dtype()),
+            Expr::Size(_) => Type::scalar(DType::I64),
+            Expr::Load(addr) => Type {
+                dtype: self.tensors[addr.tensor.index()].dtype,
+                lanes: addr.lanes.as_ref().map_or(1, |lanes| lanes.count),
+            },
+            Expr::Unary(_, x) | Expr::Select(_, x, _) => self.type_of(x),
+            Expr::Binary(op, a, _) => {
+                let Type { dtype, lanes } = self.type_of(a);
+                Type { dtype: op.result(dtype), lanes }
+            }
+            Expr::Fold(_, x) => Type::scalar(self.type_of(x).dtype),
+            Expr::Cast(dtype, x) => Type { dtype: *dtype, lanes: self.type_of(x).lanes },
+            Expr::Broadcast(lanes, x) => Type { dtype: self.type_of(x).dtype, lanes: *lanes },
+            Expr::Iota(lanes, _) => Type { dtype: DType::I64, lanes: *lanes },
+        }
+    }
+
     /// Returns true if the program has no access half.
     pub fn is_coupled(&self) -> bool {
         self.access.is_empty()

@@ -10,6 +10,7 @@
 //! assert!(Machine::parse("name = 1").is_err());
 //! ```
 
+pub mod c;
 pub mod dlc;
 pub mod machine;
 pub mod print;

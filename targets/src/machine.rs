@@ -192,8 +192,8 @@ schema! {
 
     /// The access unit.
     Access {
-        /// Lanes; the elements of a vector are spread over them.
-        lanes: u64, Count "lanes" 1, 256;
+        /// Lanes; the elements of a vector are spread over them. A machine with none has no access unit.
+        lanes: u64, Count "lanes" 0, 256;
         /// Layers of traversal units: the deepest nest it walks.
         layers: u64, Count "layers" 1, 64;
         /// Storage of one lane, divided between the streams of all layers.
@@ -307,7 +307,24 @@ pub fn unit(section: &str, key: &str) -> Option<&'static str> {
 /// The text of the default description.
 pub const TMU_CPU: &str = include_str!("../tmu-cpu.toml");
 
+/// The name of the machine that this process runs on.
+pub const HERE: &str = "cpu";
+
+/// The descriptions that come with the program, with their names.
+pub const SHIPPED: [(&str, &str); 5] = [
+    ("tmu-cpu", TMU_CPU),
+    (HERE, include_str!("../cpu.toml")),
+    ("cpu-avx2", include_str!("../cpu-avx2.toml")),
+    ("cpu-neon", include_str!("../cpu-neon.toml")),
+    ("cpu-sve", include_str!("../cpu-sve.toml")),
+];
+
 impl Machine {
+    /// Returns true if there is an access unit beside the core.
+    pub fn has_access_unit(&self) -> bool {
+        self.access.lanes > 0
+    }
+
     /// Reads a description that is complete in itself. All errors are reported at once.
     pub fn parse(text: &str) -> Result<Machine, Vec<MachineError>> {
         Machine::parse_from(text, None)

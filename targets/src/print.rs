@@ -262,6 +262,10 @@ impl Printer<'_> {
                 self.addr(addr, Self::expr);
                 self.expr(value);
             }
+            Stmt::Prefetch(addr) => {
+                self.out.head(Keep::Fitting, "prefetch");
+                self.addr(addr, Self::expr);
+            }
             Stmt::Matmul { out, a, b, transposed } => {
                 self.out.head(Keep::Fitting, if *transposed { "matmul_t" } else { "matmul" });
                 for tensor in [out, a, b] {

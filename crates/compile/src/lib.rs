@@ -30,6 +30,7 @@ pub mod dlc_text;
 pub mod groups;
 pub mod machines;
 pub mod models;
+pub mod native;
 pub mod pipeline;
 pub mod preparation;
 pub mod ranking;

@@ -3,11 +3,8 @@
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::load;
 use ember_language::suggest;
-use ember_targets::machine::{self, Machine, TMU_CPU};
+use ember_targets::machine::{self, Machine, SHIPPED};
 use std::path::{Path, PathBuf};
-
-/// The machine descriptions that are part of the program.
-const KNOWN: [(&str, &str); 1] = [("tmu-cpu", TMU_CPU)];
 
 /// Loads a machine by its name, or from a file if the name has a path separator or ends in `.toml`. A path that a
 /// description inherits from is relative to the description's folder.
@@ -50,9 +47,9 @@ fn find(sources: &mut Sources, name: &str, child: Option<&Source>) -> Checked<So
         let folder = path.parent().map(Path::to_owned);
         return Ok(Source { file, key: sources.files().key(&path), folder });
     }
-    let Some((name, text)) = KNOWN.iter().find(|(known, _)| *known == name) else {
+    let Some((name, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
         let error = Diagnostic::global(format!("no machine is named `{name}`"));
-        let known = suggest::help(name, KNOWN.iter().map(|(name, _)| *name));
+        let known = suggest::help(name, SHIPPED.iter().map(|(name, _)| *name));
         let file = "or give the path of a `.toml` description";
         let help = known.map_or_else(|| file.to_owned(), |known| format!("{known} ({file})"));
         return Err(vec![error.with_help(help)]);

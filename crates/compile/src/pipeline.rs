@@ -299,26 +299,31 @@ impl Case {
         Ok(Bindings { tensors, sizes })
     }
 
+    /// Binds a program to this data, with nothing computed yet.
+    pub fn bindings(&self, program: &Program) -> Result<Bindings, Failure> {
+        self.bind(program, |tensor| !tensor.writable)
+    }
+
     /// Returns the model's outputs from the tensors at the end of a program's run, by name.
-    pub fn outputs(&self, program: &Program, outcome: &Outcome) -> BTreeMap<String, Tensor> {
+    pub fn outputs(&self, program: &Program, tensors: &[Tensor]) -> BTreeMap<String, Tensor> {
         let at = |name: &String| program.tensors.iter().position(|tensor| tensor.name == *name);
-        let output = |name: &String| Some((name.clone(), outcome.tensors.get(at(name)?)?.clone()));
+        let output = |name: &String| Some((name.clone(), tensors.get(at(name)?)?.clone()));
         self.outputs.iter().filter_map(output).collect()
     }
 
-    /// Compares the outputs of a program's run with the reference, or with what rules say where there is none. An output
+    /// Compares the outputs among the tensors at the end of a program's run with the reference, or with what rules say where there is none. An output
     /// that is known to be wrong comes before one that cannot be judged.
     pub fn compare(
         &self,
         program: &Program,
-        outcome: &Outcome,
+        tensors: &[Tensor],
         exact: Exactness,
     ) -> Result<(), Mismatch> {
         let mut unjudged = None;
         for name in &self.outputs {
             let Some(expected) = self.expected.get(name) else { continue };
             let at = program.tensors.iter().position(|tensor| tensor.name == *name);
-            match at.and_then(|at| outcome.tensors.get(at)) {
+            match at.and_then(|at| tensors.get(at)) {
                 Some(output) => {
                     let errors = self.errors.get(name).map_or(&[][..], Vec::as_slice);
                     match compare(name, expected, output, exact, errors) {
@@ -528,7 +533,7 @@ fn simulate_with(
     case: &Case,
     options: ember_sim::Options,
 ) -> Result<Outcome, Failure> {
-    let data = case.bind(program, |tensor| !tensor.writable)?;
+    let data = case.bindings(program)?;
     ember_sim::run(program, machine, data, options).map_err(Failure::Run)
 }
 

@@ -25,6 +25,17 @@ impl Interpreter {
         }
     }
 
+    /// Evaluates the indices of an address that may lie outside of its tensor.
+    pub(super) fn indices(&mut self, mut at: At) -> Result<(), Error> {
+        while let op @ Op { does: Does::Primitive(_), .. } = self.program.ops[at] {
+            if let Some(index) = op.part(1) {
+                self.value(index)?;
+            }
+            [at] = op.parts();
+        }
+        Ok(())
+    }
+
     fn compound_address(
         &mut self,
         at: At,

@@ -52,6 +52,11 @@ impl Interpreter {
                 self.load(ahead, true)?;
                 self.load(address, false)
             }
+            Primitive::Ahead => {
+                let [later, address] = op.parts();
+                self.indices(later)?;
+                self.load(address, false)
+            }
             Primitive::Unary(function) => {
                 let operands = self.operands(op)?;
                 self.lanewise(at, operands, |[x]| function.apply(x))

@@ -34,7 +34,7 @@ fn one(node: Node, operators: &Operators, made: &mut Terms) -> Option<Id> {
     let erased = match info.primitive() {
         // The operator only places its operand on a unit.
         _ if info.is_transparent() => return info.parts(operands).map(|[x]| x),
-        Some(Primitive::Fetched) => {
+        Some(Primitive::Fetched | Primitive::Ahead) => {
             let [_, address] = info.parts(operands)?;
             operators.node(Primitive::Load, None, &[address])
         }

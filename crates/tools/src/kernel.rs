@@ -81,6 +81,10 @@ impl Kernel {
             Level::MlirDlc => equiv::dlc_text(self.best(options, level)?.1.program())
                 .map_err(|why| vec![Diagnostic::global(why.to_string())])?,
             Level::Slc | Level::Slcv => text::program(&self.best(options, level)?.0, &words),
+            Level::C | Level::Header => {
+                let error = Diagnostic::global("C is made of models, not of kernels");
+                return Err(vec![error.with_help("give `--emit dlc`, or a model")]);
+            }
         })
     }
 

@@ -47,6 +47,10 @@ pub(crate) struct Place {
 /// An instruction.
 #[derive(Debug)]
 pub(crate) enum Inst {
+    /// Asks for the lines of an address, for no register.
+    Touch {
+        addr: Address<Place>,
+    },
     Binary {
         op: BinaryOp,
         dst: Reg,
@@ -245,6 +249,10 @@ impl Compiler<'_> {
                 let op = *op;
                 self.code.insts.push(Inst::Accumulate { op, src, old, addr, port, latency });
             }
+            Stmt::Prefetch(addr) => {
+                let (addr, _) = self.addr(addr, false)?;
+                self.code.insts.push(Inst::Touch { addr });
+            }
             Stmt::Matmul { out, a, b, transposed } => {
                 let (tensors, simd) = ([*out, *a, *b], self.core.simd_bytes);
                 let product = self.context.product(tensors, *transposed, simd, &self.place)?;
@@ -340,7 +348,7 @@ fn assigns(body: &[Stmt], into: &mut BTreeSet<RegisterId>) {
                 into.insert(l.var);
                 open.extend(&l.body);
             }
-            Stmt::Store(..) | Stmt::Accumulate(..) | Stmt::Matmul { .. } => {}
+            Stmt::Store(..) | Stmt::Accumulate(..) | Stmt::Prefetch(_) | Stmt::Matmul { .. } => {}
         }
     }
 }

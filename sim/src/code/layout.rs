@@ -38,7 +38,7 @@ impl Compiler<'_> {
             groups.entry(key).or_default().push(s);
         }
         let keys: Vec<_> = groups.keys().copied().collect();
-        let per_cycle = machine.access.lanes * machine.access.lane_bytes_per_cycle;
+        let per_cycle = machine.access.lanes.max(1) * machine.access.lane_bytes_per_cycle;
         let mut steppers = vec![(0, 0); self.parents.len() + 1];
         let mut fetchers: Vec<FetcherCode> = Vec::new();
         for (f, ((_, unit, epoch, level), streams)) in groups.into_iter().enumerate() {

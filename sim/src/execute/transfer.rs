@@ -50,6 +50,17 @@ impl Sim<'_> {
         Ok(at)
     }
 
+    /// Loads the lines of an address for no register; nothing happens outside of the tensor.
+    pub(super) fn touch(&mut self, addr: &Address<Place>) {
+        let Ok(at) = self.reach(addr) else { return };
+        let mut first = at.address;
+        while first < at.end {
+            let end = at.end.min(first + self.core_figures.simd_bytes);
+            self.load_span(first, end, at.ready);
+            first = end;
+        }
+    }
+
     pub(super) fn store(&mut self, src: &Reg, addr: &Address<Place>, at: &Reached) {
         let values = &self.execution.lanes[src.slot..src.slot + at.active];
         self.tensors[addr.tensor].write(at.position, values);

@@ -107,6 +107,7 @@ impl<'a> Liveness<'a> {
                     self.addr(addr);
                     self.expr(value);
                 }
+                Stmt::Prefetch(addr) => self.addr(addr),
                 Stmt::Matmul { .. } => {}
                 Stmt::For(counted) | Stmt::Walk(_, counted) => {
                     self.expr(&counted.lo);

@@ -222,6 +222,7 @@ impl<'a> Checker<'a, '_> {
                     self.reads_address(addr, place);
                     self.reads(value, place);
                 }
+                Stmt::Prefetch(addr) => self.reads_address(addr, place),
                 Stmt::Matmul { .. } => {}
                 Stmt::For(counted) => self.counted(counted, None, place, &mut Feed::Nothing),
                 Stmt::Walk(unit, counted) => self.walk(*unit, counted, place, feed),

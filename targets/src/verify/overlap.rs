@@ -173,6 +173,10 @@ fn effects(body: &[Stmt], epoch: &mut Footprint) {
                 reads_index(addr, epoch);
                 reads(value, epoch);
             }
+            Stmt::Prefetch(addr) => {
+                epoch.reads.insert(addr.tensor);
+                reads_index(addr, epoch);
+            }
             Stmt::Matmul { out, a, b, .. } => {
                 epoch.writes.insert(*out);
                 epoch.reads.extend([*a, *b]);

@@ -343,6 +343,7 @@ impl Checker<'_, '_> {
                     self.address_exprs(addr, &place);
                     self.expr(value, &place);
                 }
+                Stmt::Prefetch(addr) => self.address_exprs(addr, &place),
                 Stmt::Matmul { out, a, b, .. } => {
                     for tensor in [out, a, b] {
                         self.tensor(*tensor, &place);

@@ -43,6 +43,7 @@ impl Model<'_> {
             Primitive::Lanes => term.run(),
             Primitive::Load => term.parts().map(|[address]| self.load(address.summary)),
             Primitive::Fetched => self.fetch(term),
+            Primitive::Ahead => self.ahead(term),
             Primitive::Broadcast => {
                 let mut summary = term.broadcast()?;
                 summary.cost = summary.cost + self.rates.vector(1.0);
@@ -53,21 +54,22 @@ impl Model<'_> {
                 let [_, x] = term.parts()?;
                 self.folded_lanes(term, x.summary)
             }
-            Primitive::Unary(_) | Primitive::Binary(_) | Primitive::Apply | Primitive::Select => {
-                let each = match term.info.price? {
-                    Price::Operation => 1.0,
-                    Price::Exponential => self.rates.exponential,
-                    Price::Nothing => 0.0,
-                    Price::Folded => return None,
-                };
-                let mut summary = Summary::merge(term.operands)?;
-                let value = term.operands.last()?;
-                (summary.element, summary.lanes) = (value.element, value.lanes);
-                summary.cost = summary.cost + self.arithmetic(&summary, each);
-                Some(summary)
-            }
-            _ => None,
+            _ => self.operation(term),
         }
+    }
+
+    /// Prices arithmetic, lane by lane.
+    fn operation(&self, term: &Priced<'_>) -> Option<Summary> {
+        let each = match term.info.price? {
+            Price::Operation => 1.0,
+            Price::Exponential => self.rates.exponential,
+            Price::Nothing | Price::Folded => return None,
+        };
+        let mut summary = Summary::merge(term.operands)?;
+        let value = term.operands.last()?;
+        (summary.element, summary.lanes) = (value.element, value.lanes);
+        summary.cost = summary.cost + self.arithmetic(&summary, each);
+        Some(summary)
     }
 
     /// Prices a term that means its operand: a popped stream, a constant, or a value that is held in a register.
@@ -125,6 +127,17 @@ impl Model<'_> {
             });
         }
         summary
+    }
+
+    /// Prices a load of what an earlier iteration asked for: its latency is hidden, and its lines are asked for by an
+    /// operation each.
+    fn ahead(&self, term: &Priced<'_>) -> Option<Summary> {
+        let [later, address] = term.parts()?;
+        let load = self.load(address.summary);
+        let lines = (address.summary.bytes() / self.rates.line_bytes).max(1.0);
+        let asked = later.summary.cost + self.rates.operations(lines);
+        let hidden = Cost { execute: address.summary.cost.execute, ..load.cost };
+        Some(Summary { cost: hidden + asked, ..load })
     }
 
     /// Prices a load of prefetched data; `None` if the address depends on no loop of the access unit.

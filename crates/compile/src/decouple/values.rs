@@ -125,6 +125,15 @@ impl Lowering<'_> {
                 let [stream, address] = self.terms.operands(id)?;
                 self.fetched(stream, address)
             }
+            Some(Primitive::Ahead) => {
+                let [later, address] = self.terms.operands(id)?;
+                let (later, _) = self.target(later)?;
+                let asked = Stmt::Prefetch(later);
+                if !self.block.contains(&asked) {
+                    self.block.push(asked);
+                }
+                self.load(address)
+            }
             Some(Primitive::Reduce) => self.reduce(id),
             Some(Primitive::Select) => {
                 let [c, a, b] = self.terms.operands(id)?;

@@ -22,6 +22,7 @@ pub const STATEMENTS: Forms = Forms {
         "(pop_operand REGISTER)",
         "(store (at TENSOR VALUE…) VALUE)",
         "(accumulate OP (at TENSOR VALUE…) VALUE)",
+        "(prefetch (at TENSOR VALUE…))",
         "(matmul OUT A B)",
         "(matmul_t OUT A B)",
         "(for REGISTER LO HI STEP STATEMENT…)",
@@ -113,6 +114,10 @@ impl Reader {
                 let op = self.op(op);
                 let (addr, value) = (self.addr(addr, Self::value), self.value(value));
                 Some(Stmt::Accumulate(op?, addr?, value?))
+            }
+            "prefetch" => {
+                let [addr] = self.items(sexp, items)?;
+                self.addr(addr, Self::value).map(Stmt::Prefetch)
             }
             "matmul" | "matmul_t" => {
                 let [out, a, b] = self.items(sexp, items)?;

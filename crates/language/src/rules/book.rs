@@ -23,6 +23,8 @@ pub enum Phase {
     Decouple,
     /// Replaces a finished program by another, on the few programs that were kept.
     Refine,
+    /// Code for a core without an access unit.
+    Native,
 }
 
 /// The degree to which a rule preserves the results of floating-point arithmetic, from the strictest.
@@ -64,7 +66,7 @@ macro_rules! named {
     };
 }
 
-named!(Phase { Lower = "lower", Optimise = "optimise", Decouple = "decouple", Refine = "refine" });
+named!(Phase { Lower = "lower", Optimise = "optimise", Decouple = "decouple", Refine = "refine", Native = "native" });
 named!(Exactness { Bitwise = "bitwise", Reassoc = "reassoc", Approx = "approx" });
 
 /// An argument of a predicate or generator.

@@ -9,6 +9,7 @@ use crate::progress::Line;
 use crate::tuning::Tuning;
 use ember_compile::cost::Goal;
 use ember_compile::groups::Chosen;
+use ember_compile::native;
 use ember_compile::pipeline::{Case, Inputs, Options, compile_by};
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::rules::{Phase, Schedule};
@@ -35,12 +36,16 @@ pub enum Level {
     MlirSlc,
     /// Code of both units with lanes, in the dialects of Ember's artifact.
     MlirSlcv,
+    /// A program for one core in C.
+    C,
+    /// The header of that program.
+    Header,
 }
 
 /// Returns the best program at a level.
 pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<String> {
     let schedule = inputs.schedule(&options.schedule)?;
-    let sequential = matches!(level, Level::Scf | Level::Mlir);
+    let sequential = matches!(level, Level::Scf | Level::Mlir | Level::C | Level::Header);
     let goal = if sequential { Goal::Coupled } else { Goal::Decoupled };
     let chosen = match level {
         Level::Dlc | Level::MlirDlc if options.rank => {
@@ -54,12 +59,16 @@ pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<Stri
             let scalar = of_phases(inputs, schedule, |phase| phase != Phase::Optimise);
             best(inputs, options, &scalar, goal)?
         }
+        // The simulator's choice would be for another core.
+        Level::C | Level::Header => compile_by(inputs, options, schedule, goal)?,
         Level::Scf | Level::Slcv | Level::Dlc | Level::MlirDlc | Level::MlirSlcv => {
             best(inputs, options, schedule, goal)?
         }
     };
     Ok(match level {
         Level::Dlc => print(chosen.program.program()),
+        Level::C => native::source(inputs, &chosen.program)?.text,
+        Level::Header => native::source(inputs, &chosen.program)?.header,
         Level::MlirSlc | Level::MlirSlcv => {
             let declarations = Declarations::of_model(&inputs.model);
             equiv::slc_text(&inputs.model.name, &declarations, &chosen.term)

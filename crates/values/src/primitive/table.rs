@@ -123,6 +123,11 @@ primitives! {
             operands: &["ahead", "address"], typing: of("address"), width: as_wide("address"),
             reads: &["ahead", "address"], price: Price::Operation, asks: &[("ahead", "0"), ("address", "0")];
     }
+    Ahead {
+        "ahead" "the value at the second address, while the cache lines of the first are asked for":
+            operands: &["later", "address"], typing: of("address"), width: as_wide("address"),
+            reads: &["later", "address"], price: Price::Operation, asks: &[("later", "0"), ("address", "0")];
+    }
     Apply {
         "apply" "a binary operation that an operand names":
             operands: &["op", "a", "b"], width: as_wide("a"), price: Price::Operation;

@@ -50,6 +50,22 @@ macro_rules! unary_operations {
                 match self { $(UnaryOp::$variant => ($f64)(x),)* }
             }
 
+            /// Returns [`Self::f32`] as a function that C can call.
+            pub fn c_f32(self) -> extern "C" fn(f32) -> f32 {
+                match self { $(UnaryOp::$variant => {
+                    extern "C" fn call(x: f32) -> f32 { ($f32)(x) }
+                    call
+                })* }
+            }
+
+            /// Returns [`Self::f64`] as a function that C can call.
+            pub fn c_f64(self) -> extern "C" fn(f64) -> f64 {
+                match self { $(UnaryOp::$variant => {
+                    extern "C" fn call(x: f64) -> f64 { ($f64)(x) }
+                    call
+                })* }
+            }
+
             /// Returns an upper bound of the rounding errors of the operation itself, in units of one rounding to
             /// nearest.
             pub const fn roundings(self) -> f64 {
@@ -190,7 +206,7 @@ macro_rules! binary_operations {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $summary:literal {
         f32: $f32:expr, f64: $f64:expr, i64: $i64:expr, checked: $checked:expr,
         monotone: $monotone:expr, magnitude: $magnitude:expr, start: $start:expr,
-        compares: $compares:literal, price: $price:ident, solver: $solver:expr,
+        compares: $compares:literal, price: $price:ident, solver: $solver:expr, infix: $infix:expr,
     })*) => {
         /// A binary operation on two scalars of one type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -227,6 +243,22 @@ macro_rules! binary_operations {
             #[inline(always)]
             pub fn f64(self, a: f64, b: f64) -> f64 {
                 match self { $(BinaryOp::$variant => ($f64)(a, b),)* }
+            }
+
+            /// Returns [`Self::f32`] as a function that C can call.
+            pub fn c_f32(self) -> extern "C" fn(f32, f32) -> f32 {
+                match self { $(BinaryOp::$variant => {
+                    extern "C" fn call(a: f32, b: f32) -> f32 { ($f32)(a, b) }
+                    call
+                })* }
+            }
+
+            /// Returns [`Self::f64`] as a function that C can call.
+            pub fn c_f64(self) -> extern "C" fn(f64, f64) -> f64 {
+                match self { $(BinaryOp::$variant => {
+                    extern "C" fn call(a: f64, b: f64) -> f64 { ($f64)(a, b) }
+                    call
+                })* }
             }
 
             /// Applies the operation to two 64-bit integers.
@@ -268,6 +300,11 @@ macro_rules! binary_operations {
             pub const fn solver(self) -> Option<&'static str> {
                 match self { $(BinaryOp::$variant => $solver,)* }
             }
+
+            /// Returns the operators of C for floating-point numbers and for integers that wrap; `None` if C has none.
+            const fn infixes(self) -> [Option<&'static str>; 2] {
+                match self { $(BinaryOp::$variant => $infix,)* }
+            }
         }
     };
 }
@@ -302,28 +339,33 @@ binary_operations! {
         f32: |a, b| a + b, f64: |a, b| a + b, i64: i64::wrapping_add, checked: i64::checked_add,
         monotone: always, magnitude: sum_of, start: Some(Start::Zero),
         compares: false, price: Operation, solver: Some("(+ a b)"),
+        infix: [Some("+"); 2],
     }
     Sub, "sub", "difference; integers wrap" {
         f32: |a, b| a - b, f64: |a, b| a - b, i64: i64::wrapping_sub, checked: i64::checked_sub,
         monotone: always, magnitude: sum_of, start: None,
         compares: false, price: Operation, solver: Some("(- a b)"),
+        infix: [Some("-"); 2],
     }
     Mul, "mul", "product; integers wrap" {
         f32: |a, b| a * b, f64: |a, b| a * b, i64: i64::wrapping_mul, checked: i64::checked_mul,
         monotone: always, magnitude: |a: Option<u64>, b: Option<u64>| a?.checked_mul(b?), start: Some(Start::One),
         compares: false, price: Operation, solver: Some("(* a b)"),
+        infix: [Some("*"); 2],
     }
     Div, "div", "quotient; of integers truncated, and by zero 0" {
         f32: |a, b| a / b, f64: |a, b| a / b,
         i64: |a: i64, b| if b == 0 { 0 } else { a.wrapping_div(b) }, checked: i64::checked_div,
         monotone: |b| b > 0, magnitude: |a, _| a, start: None,
         compares: false, price: Operation, solver: Some("(ite (= b 0) 0 (ite (>= a 0) (div a b) (- (div (- a) b))))"),
+        infix: [Some("/"), None],
     }
     /// NaN wins, and +0.0 is greater than -0.0.
     Max, "max", "IEEE 754-2019 maximum" {
         f32: maximum_f32, f64: maximum_f64, i64: i64::max, checked: unchecked(i64::max),
         monotone: always, magnitude: larger, start: Some(Start::Least),
         compares: false, price: Operation, solver: Some("(ite (>= a b) a b)"),
+        infix: [None; 2],
     }
     /// NaN wins, and -0.0 is less than +0.0.
     Min, "min", "IEEE 754-2019 minimum" {
@@ -331,6 +373,7 @@ binary_operations! {
         i64: i64::min, checked: unchecked(i64::min),
         monotone: always, magnitude: larger, start: Some(Start::Greatest),
         compares: false, price: Operation, solver: Some("(ite (<= a b) a b)"),
+        infix: [None; 2],
     }
     /// Computed by the crate `libm`. Of integers, the product wraps, and a power with a negative exponent is truncated.
     Pow, "pow", "power, the second operand being the exponent" {
@@ -338,18 +381,21 @@ binary_operations! {
         checked: |a: i64, b| u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
         monotone: |_| false, magnitude: |_, _| None, start: None,
         compares: false, price: Exponential, solver: None,
+        infix: [None; 2],
     }
     Lt, "lt", "1 (i64) if the first is less, else 0" {
         f32: |a, b| f32::from(u8::from(a < b)), f64: |a, b| f64::from(u8::from(a < b)),
         i64: |a, b| i64::from(a < b), checked: unchecked(|a, b| i64::from(a < b)),
         monotone: always, magnitude: |_, _| Some(1), start: None,
         compares: true, price: Operation, solver: Some("(ite (< a b) 1 0)"),
+        infix: [Some("<"); 2],
     }
     Le, "le", "1 (i64) if the first is less or equal, else 0" {
         f32: |a, b| f32::from(u8::from(a <= b)), f64: |a, b| f64::from(u8::from(a <= b)),
         i64: |a, b| i64::from(a <= b), checked: unchecked(|a, b| i64::from(a <= b)),
         monotone: always, magnitude: |_, _| Some(1), start: None,
         compares: true, price: Operation, solver: Some("(ite (<= a b) 1 0)"),
+        infix: [Some("<="); 2],
     }
 }
 
@@ -379,6 +425,12 @@ impl BinaryOp {
     /// Returns the type of the result for operands of type `dtype`.
     pub fn result(self, dtype: DType) -> DType {
         if self.compares() { DType::I64 } else { dtype }
+    }
+
+    /// Returns the operator of C for two operands of a type; `None` if C has none.
+    pub fn infix(self, dtype: DType) -> Option<&'static str> {
+        let [float, integer] = self.infixes();
+        if dtype.is_float() { float } else { integer }
     }
 
     /// Returns the start value of a reduction by this operation: +0.0 for `add`, 1 for `mul`, the least value for

@@ -61,6 +61,8 @@ impl Writer<'_> {
                 let after = self.binary(*op, before, value)?;
                 self.store(addr, &place, &after)?;
             }
+            // The dialect has no prefetches of the execute unit, which change no value.
+            Stmt::Prefetch(_) => {}
             Stmt::Matmul { .. } => return Err(NoDialect("a product of matrices".to_owned())),
             Stmt::For(own) | Stmt::Walk(_, own) => self.repeated(own)?,
         }

@@ -218,6 +218,8 @@ impl<'p> Lift<'p> {
                 Stmt::Accumulate(op, addr, value) => {
                     self.stored(Some(*op), addr, value, out)?;
                 }
+                // What is only brought nearer changes no value.
+                Stmt::Prefetch(_) => {}
                 Stmt::Matmul { out: to, a, b, transposed } => {
                     let parts =
                         [self.tensor(*to, true), self.tensor(*a, false), self.tensor(*b, false)];

@@ -1,0 +1,49 @@
+//! Programs for one core as C.
+
+use crate::pipeline::Inputs;
+use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_model::{Extent, IndexUse, Model, OffsetsUse, TensorId as ModelTensor};
+use ember_targets::c::{self, Core, Requirement, Source};
+use ember_targets::dlc::{Dim, Program, SizeId, TensorId};
+use ember_targets::verify::Verified;
+
+/// Writes a program for one core as C, which checks what the model requires of its data.
+///
+/// # Errors
+///
+/// Fails on a program for two units, and on conversions that C does not have.
+pub fn source(inputs: &Inputs, program: &Verified) -> Checked<Source> {
+    let requirements = requirements(&inputs.model, program);
+    let core = Core { vector_bytes: inputs.machine.core.simd_bytes };
+    c::print(program, &requirements, core)
+        .map_err(|error| vec![Diagnostic::global(format!("no C for this program: {error}"))])
+}
+
+/// Returns the requirements of a model on the tensors of its program.
+fn requirements(model: &Model, program: &Program) -> Vec<Requirement> {
+    let tensor = |id: ModelTensor| {
+        let name = &model.tensor(id).name;
+        let at = program.tensors.iter().position(|tensor| tensor.name == *name)?;
+        Some(TensorId(u32::try_from(at).ok()?))
+    };
+    let below = model.index_uses().into_iter().filter_map(|IndexUse { indices, rows, .. }| {
+        let below = dimension(program, &rows)?;
+        Some(Requirement::Below { indices: tensor(indices)?, below })
+    });
+    let partition =
+        model.offsets_uses().into_iter().filter_map(|OffsetsUse { offsets, indices }| {
+            let end = *program.tensors[tensor(indices)?.index()].shape.first()?;
+            Some(Requirement::Partition { offsets: tensor(offsets)?, end })
+        });
+    below.chain(partition).collect()
+}
+
+/// Returns an extent of a model as an extent of its program, whose sizes are called as the model's extents are written.
+fn dimension(program: &Program, extent: &Extent) -> Option<Dim> {
+    if let Extent::Const(n) = extent {
+        return Some(Dim::Const(*n));
+    }
+    let name = extent.to_string();
+    let at = program.sizes.iter().position(|size| *size == name)?;
+    Some(Dim::Size(SizeId(u32::try_from(at).ok()?)))
+}

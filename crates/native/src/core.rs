@@ -1,0 +1,71 @@
+//! The processor that this process runs on.
+
+use std::fs;
+use std::path::Path;
+
+/// The folder in which Linux describes the caches of the first core.
+const CACHES: &str = "/sys/devices/system/cpu/cpu0/cache";
+
+/// What is found out about the processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The widest vectors, by the name of their instructions.
+    pub vectors: &'static str,
+    /// The bytes of one vector register.
+    pub vector_bytes: u64,
+    /// The vector registers.
+    pub vector_registers: u64,
+    /// The bytes of the data caches by level, from 1, as far as they are known.
+    pub caches: Vec<(u32, u64)>,
+    /// The threads that run at the same time.
+    pub threads: usize,
+}
+
+/// Finds out about the processor.
+pub fn found() -> Found {
+    let (vectors, vector_bytes, vector_registers) = vectors();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    Found { vectors, vector_bytes, vector_registers, caches: caches(Path::new(CACHES)), threads }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn vectors() -> (&'static str, u64, u64) {
+    if is_x86_feature_detected!("avx512f") {
+        ("AVX-512", 64, 32)
+    } else if is_x86_feature_detected!("avx2") {
+        ("AVX2", 32, 16)
+    } else {
+        ("SSE2", 16, 16)
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+fn vectors() -> (&'static str, u64, u64) {
+    ("NEON", 16, 32)
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn vectors() -> (&'static str, u64, u64) {
+    ("none that is known", 16, 16)
+}
+
+/// Reads the sizes of the data caches.
+fn caches(folder: &Path) -> Vec<(u32, u64)> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let read = |path: &Path| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let cache = |folder: &Path| {
+        let kind = read(&folder.join("type"))?;
+        let level = read(&folder.join("level"))?.parse().ok()?;
+        let size = read(&folder.join("size"))?;
+        let bytes = match size.strip_suffix('K') {
+            Some(kib) => kib.parse::<u64>().ok()?.checked_mul(1024)?,
+            None => size.parse().ok()?,
+        };
+        (kind != "Instruction").then_some((level, bytes))
+    };
+    let mut found: Vec<(u32, u64)> =
+        entries.flatten().filter_map(|entry| cache(&entry.path())).collect();
+    found.sort_unstable();
+    found.dedup_by_key(|(level, _)| *level);
+    found
+}

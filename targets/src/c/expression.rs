@@ -1,0 +1,462 @@
+//! Expressions: one C expression for a scalar, and one for each vector of a value of many lanes.
+
+use super::declare::Declarations;
+use super::functions::Functions;
+use super::lines::Lines;
+use super::names::Names;
+use super::vectors::{Pieces, Width, scalar};
+use super::{Core, Error};
+use crate::dlc::{Addr, Dim, Expr, Program, RegisterId, TensorId, Type};
+use ember_values::scalar::{DType, Scalar};
+use std::collections::BTreeMap;
+
+/// The C code of an expression, with how tightly its outermost operator binds.
+pub(super) struct Code {
+    text: String,
+    binding: Binding,
+}
+
+/// The classes of operators in C, from the tightest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Binding {
+    Atom,
+    Prefix,
+    Product,
+    Sum,
+    Comparison,
+    Choice,
+}
+
+impl Code {
+    fn atom(text: impl Into<String>) -> Code {
+        Code { text: text.into(), binding: Binding::Atom }
+    }
+
+    fn call(function: &str, operands: &[&str]) -> Code {
+        Code::atom(format!("{function}({})", operands.join(", ")))
+    }
+
+    /// Returns the text, in parentheses if it binds less tightly than its surroundings need.
+    fn within(self, binding: Binding) -> String {
+        if self.binding <= binding { self.text } else { format!("({})", self.text) }
+    }
+
+    /// Returns the text as it is.
+    pub fn text(self) -> String {
+        self.text
+    }
+}
+
+/// A program that is being written.
+pub(super) struct Writer<'a> {
+    pub program: &'a Program,
+    pub names: Names,
+    pub functions: Functions,
+    pub out: Lines,
+    pub declarations: Declarations,
+    width: Width,
+    /// The scalars that were computed before the current statement, with their names.
+    ahead: Vec<(Expr, String)>,
+    /// The greatest values of the loop variables around, if they are known.
+    most: BTreeMap<RegisterId, i64>,
+}
+
+impl<'a> Writer<'a> {
+    pub fn new(program: &'a Program, core: Core) -> Writer<'a> {
+        let names = Names::of(program);
+        Writer {
+            program,
+            functions: Functions::of(&names.program),
+            names,
+            out: Lines::at(1),
+            declarations: Declarations::of(program),
+            width: Width::of(program, core.vector_bytes),
+            ahead: Vec::new(),
+            most: BTreeMap::new(),
+        }
+    }
+
+    pub fn pieces(&self, lanes: u32) -> Pieces {
+        self.width.pieces(lanes)
+    }
+
+    /// Returns the type of one vector of a value, or of the value if it is a scalar.
+    pub fn piece(&self, ty: Type) -> Type {
+        Type { dtype: ty.dtype, lanes: self.pieces(ty.lanes).lanes }
+    }
+
+    /// Forgets what was computed ahead of the last statement.
+    pub fn next_statement(&mut self) {
+        self.ahead.clear();
+    }
+
+    /// Notes the greatest value of a loop's variable while `then` writes its body.
+    pub fn with_most<T>(
+        &mut self,
+        var: RegisterId,
+        most: Option<i64>,
+        then: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = match most {
+            Some(most) => self.most.insert(var, most),
+            None => self.most.remove(&var),
+        };
+        let done = then(self);
+        self.most.remove(&var);
+        self.most.extend(before.map(|most| (var, most)));
+        done
+    }
+
+    pub fn value(&mut self, expr: &Expr) -> Result<Code, Error> {
+        let ty = self.program.type_of(expr);
+        match expr {
+            Expr::Register(register) => {
+                let name = &self.names.registers[register.index()];
+                Ok(Code::atom(self.element(name, ty)))
+            }
+            Expr::Const(value) => Ok(constant(*value)),
+            Expr::Size(size) => Ok(Code::atom(&self.names.sizes[size.index()])),
+            Expr::Load(addr) => self.load(addr),
+            Expr::Unary(op, x) => {
+                let x = self.value(x)?.text;
+                let function = self.functions.unary(*op, self.piece(ty));
+                Ok(Code::call(&function, &[&x]))
+            }
+            Expr::Binary(op, ..) if op.compares() && ty.lanes > 1 => {
+                let (mask, _) = self.comparison(expr, ty)?;
+                let Pieces { lanes, .. } = self.pieces(ty.lanes);
+                let wide = self.functions.vector(DType::I64, lanes);
+                let text = format!("-__builtin_convertvector({mask}, {wide})");
+                Ok(Code { text, binding: Binding::Prefix })
+            }
+            Expr::Binary(op, a, b) => {
+                let dtype = self.program.type_of(a).dtype;
+                let Some(sign) = op.infix(dtype) else {
+                    let (a, b) = (self.value(a)?.text, self.value(b)?.text);
+                    let function = self.functions.binary(*op, self.piece(ty));
+                    return Ok(Code::call(&function, &[&a, &b]));
+                };
+                let (own, right) = match sign {
+                    "*" | "/" => (Binding::Product, Binding::Prefix),
+                    "+" | "-" => (Binding::Sum, Binding::Product),
+                    _ => (Binding::Comparison, Binding::Sum),
+                };
+                let (a, b) = (self.operand(a)?.within(own), self.operand(b)?.within(right));
+                let text = format!("{a} {sign} {b}");
+                Ok(Code { text, binding: own })
+            }
+            Expr::Select(c, a, b) => {
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                if ty.lanes == 1 {
+                    let c = self.value(c)?.within(Binding::Comparison);
+                    let (a, b) = (a.within(Binding::Comparison), b.within(Binding::Choice));
+                    return Ok(Code { text: format!("{c} ? {a} : {b}"), binding: Binding::Choice });
+                }
+                let mask = self.chosen_by(c, ty)?;
+                let function = self.functions.of_type("select", self.piece(ty));
+                Ok(Code::call(&function, &[&mask, &a.text, &b.text]))
+            }
+            Expr::Fold(op, x) => {
+                let lanes = self.program.type_of(x);
+                let whole = self.array("lanes", x)?;
+                let function = self.functions.fold(*op, lanes);
+                Ok(Code::call(&function, &[&format!("(const {} *){whole}", scalar(lanes.dtype))]))
+            }
+            Expr::Cast(to, x) => {
+                let from = self.program.type_of(x).dtype;
+                let x = self.value(x)?;
+                self.cast(x, from, *to, ty.lanes)
+            }
+            Expr::Broadcast(_, x) => {
+                let x = self.once(x)?.text;
+                let function = self.functions.of_type("splat", self.piece(ty));
+                Ok(Code::call(&function, &[&x]))
+            }
+            Expr::Iota(_, x) => {
+                let Pieces { lanes, count, .. } = self.pieces(ty.lanes);
+                let from = self.value(x)?.text;
+                let from = if count > 1 { format!("{from} + {lanes} * p") } else { from };
+                let function = self.functions.of_type("count", self.piece(ty));
+                Ok(Code::call(&function, &[&from]))
+            }
+        }
+    }
+
+    /// Returns an operand of an operator of C, which takes a scalar for equal lanes.
+    fn operand(&mut self, expr: &Expr) -> Result<Code, Error> {
+        match expr {
+            Expr::Broadcast(_, x) => self.once(x),
+            _ => self.value(expr),
+        }
+    }
+
+    /// Returns a scalar that all vectors of a statement use: one that is computed gets a name of its own before it.
+    fn once(&mut self, x: &Expr) -> Result<Code, Error> {
+        match x {
+            Expr::Register(_) | Expr::Const(_) | Expr::Size(_) | Expr::Load(_) => self.value(x),
+            _ => self.ahead_of(x, "each"),
+        }
+    }
+
+    /// Returns the element of a value's array that the current statement is about.
+    pub fn element(&self, name: &str, ty: Type) -> String {
+        if self.pieces(ty.lanes).count > 1 { format!("{name}[p]") } else { name.to_owned() }
+    }
+
+    /// Returns the mask of a comparison of lanes, and the type of what is compared.
+    fn comparison(&mut self, expr: &Expr, ty: Type) -> Result<(String, DType), Error> {
+        let Expr::Binary(op, a, b) = expr else { return Ok((String::new(), DType::I64)) };
+        let compared = self.program.type_of(a).dtype;
+        let sign = op.infix(compared).unwrap_or_default();
+        let (a, b) = (self.value(a)?.within(Binding::Sum), self.value(b)?.within(Binding::Sum));
+        let mask = self.functions.mask(compared, self.pieces(ty.lanes).lanes);
+        Ok((format!("({mask})({a} {sign} {b})"), compared))
+    }
+
+    /// Returns the mask of the lanes in which a condition is not 0, for a choice between values of a type.
+    fn chosen_by(&mut self, condition: &Expr, ty: Type) -> Result<String, Error> {
+        let Pieces { lanes, .. } = self.pieces(ty.lanes);
+        let (mask, compared) = match condition {
+            Expr::Binary(op, ..) if op.compares() => self.comparison(condition, ty)?,
+            _ => {
+                let mask = self.functions.mask(DType::I64, lanes);
+                let condition = self.value(condition)?.within(Binding::Sum);
+                (format!("({mask})({condition} != 0)"), DType::I64)
+            }
+        };
+        if compared.bits() == ty.dtype.bits() {
+            return Ok(mask);
+        }
+        let own = self.functions.mask(ty.dtype, lanes);
+        Ok(format!("__builtin_convertvector({mask}, {own})"))
+    }
+
+    fn cast(&mut self, x: Code, from: DType, to: DType, lanes: u32) -> Result<Code, Error> {
+        let lanes = self.pieces(lanes).lanes;
+        let ty = Type { dtype: to, lanes };
+        let rounds_twice = || Error::Conversion { from: from.name(), to: to.name() };
+        match (from, to) {
+            _ if from == to => Ok(x),
+            (DType::BF16, DType::F32) if lanes > 1 => {
+                let function = self.functions.plain("lanes_of_bf16", ty);
+                Ok(Code::call(&function, &[&x.text]))
+            }
+            (DType::BF16, _) => {
+                let wide = Code::call(&self.functions.plain("f32_of_bf16", ty), &[&x.text]);
+                if lanes > 1 { Err(rounds_twice()) } else { self.cast(wide, DType::F32, to, 1) }
+            }
+            (DType::F32, DType::BF16) if lanes > 1 => {
+                let own = Type { dtype: from, lanes };
+                Ok(Code::call(&self.functions.plain("lanes_to_bf16", own), &[&x.text]))
+            }
+            (DType::F32, DType::BF16) => {
+                Ok(Code::call(&self.functions.plain("bf16_of_f32", ty), &[&x.text]))
+            }
+            (_, DType::BF16) => Err(rounds_twice()),
+            _ if from.is_float() && !to.is_float() => {
+                let function = self.functions.truncate(from, to);
+                if lanes == 1 { Ok(Code::call(&function, &[&x.text])) } else { Err(rounds_twice()) }
+            }
+            _ if lanes > 1 => {
+                // Processors convert bytes to 32-bit integers, and those to floating-point numbers.
+                let small = from.bits() < 32 && !from.is_float() && to == DType::F32;
+                let middle = small.then(|| self.functions.vector(DType::I32, lanes));
+                let x = middle.iter().fold(x.text, |x, middle| convert(&x, middle));
+                self.functions.vector(from, lanes);
+                Ok(Code::atom(convert(&x, &self.functions.vector(to, lanes))))
+            }
+            _ => {
+                let nibble = if to == DType::U4 { " & 15" } else { "" };
+                let text = format!("({}){}{nibble}", scalar(to), x.within(Binding::Prefix));
+                let binding = if nibble.is_empty() { Binding::Prefix } else { Binding::Choice };
+                Ok(Code { text, binding })
+            }
+        }
+    }
+
+    /// Returns the name of an array of vectors with a whole value, which is computed before the current statement.
+    pub fn array(&mut self, name: &str, x: &Expr) -> Result<String, Error> {
+        if let Some((_, name)) = self.ahead.iter().find(|(known, _)| known == x) {
+            return Ok(name.clone());
+        }
+        let ty = self.program.type_of(x);
+        let Pieces { lanes, count, .. } = self.pieces(ty.lanes);
+        let vector = self.functions.vector(ty.dtype, lanes);
+        let (array, code) = (self.names.fresh(name), self.value(x)?.text);
+        if count > 1 {
+            self.out.line(format!("{vector} {array}[{count}];"));
+            self.out.line(format!("for (int p = 0; p < {count}; p++) {array}[p] = {code};"));
+        } else {
+            self.out.line(format!("const {vector} {array}[1] = {{{code}}};"));
+        }
+        self.ahead.push((x.clone(), array.clone()));
+        Ok(array)
+    }
+
+    fn load(&mut self, addr: &Addr<Expr>) -> Result<Code, Error> {
+        let dtype = self.program.tensors[addr.tensor.index()].dtype;
+        let tensor = self.names.tensors[addr.tensor.index()].clone();
+        let (at, active) = self.place(addr)?;
+        let Some(lanes) = &addr.lanes else {
+            if dtype == DType::U4 {
+                let function = self.functions.plain("load_u4", Type::scalar(dtype));
+                return Ok(Code::call(&function, &[&tensor, &at.text]));
+            }
+            return Ok(Code::atom(format!("{tensor}[{}]", at.text)));
+        };
+        let piece = self.piece(Type { dtype, lanes: lanes.count });
+        if dtype == DType::U4 {
+            let active = active.unwrap_or_else(|| piece.lanes.to_string());
+            self.functions.plain("load_u4", Type::scalar(dtype));
+            let function = self.functions.of_type("load_first_u4", piece);
+            return Ok(Code::call(&function, &[&tensor, &at.text, &active]));
+        }
+        let place = format!("{tensor} + {}", at.within(Binding::Sum));
+        Ok(match active {
+            None => Code::call(&self.functions.of_type("load", piece), &[&place]),
+            Some(active) => {
+                Code::call(&self.functions.of_type("load_first", piece), &[&place, &active])
+            }
+        })
+    }
+
+    /// Returns the position of an element or vector in its tensor, and the number of active lanes unless all are.
+    pub fn place(&mut self, addr: &Addr<Expr>) -> Result<(Code, Option<String>), Error> {
+        let pieces = addr.lanes.as_ref().map(|lanes| self.pieces(lanes.count));
+        let step = pieces.filter(|pieces| pieces.count > 1).map(|pieces| pieces.lanes);
+        let active = self.active(addr)?;
+        let mut at = self.position(addr.tensor, &addr.index, addr.lanes.is_some())?;
+        if let Some(lanes) = step {
+            let text = if at.text == "0" {
+                format!("{lanes} * p")
+            } else {
+                format!("{} + {lanes} * p", at.within(Binding::Sum))
+            };
+            at = Code { text, binding: Binding::Sum };
+        }
+        Ok((at, active))
+    }
+
+    /// Returns the number of active lanes from the first lane of the current vector on, unless all are active.
+    fn active(&mut self, addr: &Addr<Expr>) -> Result<Option<String>, Error> {
+        let Some(lanes) = &addr.lanes else { return Ok(None) };
+        let Pieces { lanes: own, count, padded } = self.pieces(lanes.count);
+        let all = lanes.count.to_string();
+        let active = if self.all_active(addr) {
+            if !padded {
+                return Ok(None);
+            }
+            all
+        } else {
+            let limit = self.value(&lanes.limit)?.within(Binding::Sum);
+            let base = match addr.index.last() {
+                Some(base) => self.value(base)?.within(Binding::Product),
+                None => "0".to_owned(),
+            };
+            let rest = if base == "0" { limit } else { format!("{limit} - {base}") };
+            let least =
+                |functions: &mut Functions| functions.plain("least", Type::scalar(DType::I64));
+            if padded { format!("{}({rest}, {all})", least(&mut self.functions)) } else { rest }
+        };
+        Ok(Some(if count > 1 { format!("{active} - {own} * p") } else { active }))
+    }
+
+    /// Returns the row-major position of the element at some indices.
+    fn position(&mut self, tensor: TensorId, index: &[Expr], row: bool) -> Result<Code, Error> {
+        let shape = &self.program.tensors[tensor.index()].shape;
+        let mut at: Option<Code> = None;
+        for (index, extent) in index.iter().zip(shape) {
+            let own = if row { self.named(index)? } else { self.value(index)? };
+            let zero = own.text == "0";
+            at = Some(match at.filter(|before| before.text != "0") {
+                None => own,
+                Some(before) => {
+                    let extent = match extent {
+                        Dim::Const(n) => n.to_string(),
+                        Dim::Size(size) => self.names.sizes[size.index()].clone(),
+                    };
+                    let rows = format!("{} * {extent}", before.within(Binding::Product));
+                    if zero {
+                        Code { text: rows, binding: Binding::Product }
+                    } else {
+                        let text = format!("{rows} + {}", own.within(Binding::Product));
+                        Code { text, binding: Binding::Sum }
+                    }
+                }
+            });
+        }
+        Ok(at.unwrap_or_else(|| Code::atom("0")))
+    }
+
+    /// Returns an index, under a name of its own if it is loaded: it is the same for all vectors of a row.
+    fn named(&mut self, index: &Expr) -> Result<Code, Error> {
+        let mut loads = false;
+        index.walk(&mut |part| loads |= matches!(part, Expr::Load(_)));
+        if loads { self.ahead_of(index, "row") } else { self.value(index) }
+    }
+
+    /// Returns the name of a scalar that is computed before the current statement.
+    fn ahead_of(&mut self, x: &Expr, name: &str) -> Result<Code, Error> {
+        if let Some((_, name)) = self.ahead.iter().find(|(known, _)| known == x) {
+            return Ok(Code::atom(name));
+        }
+        let ty = scalar(self.program.type_of(x).dtype);
+        let (code, name) = (self.value(x)?.text, self.names.fresh(name));
+        self.out.line(format!("const {ty} {name} = {code};"));
+        self.ahead.push((x.clone(), name.clone()));
+        Ok(Code::atom(name))
+    }
+
+    /// Returns true if all lanes of a run are certainly active.
+    fn all_active(&self, addr: &Addr<Expr>) -> bool {
+        let Some(lanes) = &addr.lanes else { return true };
+        let base = addr.index.last().and_then(|base| self.greatest(base));
+        match (&lanes.limit, base) {
+            (Expr::Const(Scalar::I64(limit)), Some(base)) => {
+                base.checked_add(i64::from(lanes.count)).is_some_and(|end| end <= *limit)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the greatest value of an index, if constants decide it.
+    pub fn greatest(&self, expr: &Expr) -> Option<i64> {
+        match expr {
+            Expr::Const(Scalar::I64(n)) => Some(*n),
+            Expr::Register(register) => self.most.get(register).copied(),
+            _ => None,
+        }
+    }
+}
+
+fn convert(x: &str, to: &str) -> String {
+    format!("__builtin_convertvector({x}, {to})")
+}
+
+/// Returns a constant.
+pub(super) fn constant(value: Scalar) -> Code {
+    let float = |text: String, suffix: &str| {
+        let text = match text.trim_start_matches('-') {
+            "inf" => text.replace("inf", "INFINITY"),
+            "NaN" => "NAN".to_owned(),
+            _ => format!("{text}{suffix}"),
+        };
+        let binding = if text.starts_with('-') { Binding::Prefix } else { Binding::Atom };
+        Code { text, binding }
+    };
+    let integer = |n: i64| match n {
+        i64::MIN => Code::atom("INT64_MIN"),
+        n if n < 0 => Code { text: n.to_string(), binding: Binding::Prefix },
+        n => Code::atom(n.to_string()),
+    };
+    match value {
+        Scalar::F32(x) => float(format!("{x:?}"), "f"),
+        Scalar::F64(x) => float(format!("{x:?}"), ""),
+        Scalar::F16(x) => float(format!("{:?}", x.to_f32()), "f16"),
+        Scalar::BF16(x) => Code::atom(x.to_bits().to_string()),
+        Scalar::I64(n) => integer(n),
+        Scalar::I32(n) => integer(i64::from(n)),
+        Scalar::U8(n) | Scalar::U4(n) => integer(i64::from(n)),
+        Scalar::I8(n) => integer(i64::from(n)),
+    }
+}

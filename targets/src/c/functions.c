@@ -1,0 +1,272 @@
+//// load
+static inline $V load_$V(const $T *p) { return *(const $V *)p; }
+
+//// store
+static inline void store_$V($T *p, $V x) { *($V *)p = x; }
+
+//// load_first
+// The lanes below `active`; the others are 0.
+static inline $V load_first_$V(const $T *p, int64_t active) {
+  if (active >= $N) return load_$V(p);
+  const $H low = load_first_$H(p, active), high = active > $N / 2 ? load_first_$H(p + $N / 2, active - $N / 2) : ($H){0};
+  return __builtin_shufflevector(low, high, $I);
+}
+
+//// load_first of two
+static inline $V load_first_$V(const $T *p, int64_t active) {
+  return ($V){active > 0 ? p[0] : 0, active > 1 ? p[1] : 0};
+}
+
+//// store_first
+// Writes the lanes below `active`.
+static inline void store_first_$V($T *p, $V x, int64_t active) {
+  if (active >= $N) {
+    store_$V(p, x);
+    return;
+  }
+  store_first_$H(p, __builtin_shufflevector(x, x, $A), active);
+  if (active > $N / 2) store_first_$H(p + $N / 2, __builtin_shufflevector(x, x, $B), active - $N / 2);
+}
+
+//// store_first of two
+static inline void store_first_$V($T *p, $V x, int64_t active) {
+  if (active > 0) p[0] = x[0];
+  if (active > 1) p[1] = x[1];
+}
+
+//// least
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+//// splat
+static inline $V splat_$V($T x) {
+  $V y;
+  for (int k = 0; k < $N; k++) y[k] = x;
+  return y;
+}
+
+//// count
+// The lanes `from`, `from` + 1, …
+static inline $V count_$V(int64_t from) {
+  $V y;
+  for (int k = 0; k < $N; k++) y[k] = from + k;
+  return y;
+}
+
+//// select
+static inline $V select_$V($M m, $V a, $V b) {
+  return ($V)((($M)a & m) | (($M)b & ~m));
+}
+
+//// max float
+// The maximum of IEEE 754-2019: NaN wins, and +0 is greater than -0.
+static inline $T max_$S($T a, $T b) {
+  return a == b ? (signbit(a) ? b : a) : a > b || a != a ? a : b;
+}
+
+//// max float lanes
+// The maximum of IEEE 754-2019: NaN wins, and +0 is greater than -0.
+static inline $V max_$V($V a, $V b) {
+  const $M equal = ($M)(a == b), first = ($M)(a > b) | ($M)(a != a);
+  const $M x = ($M)a, y = ($M)b;
+  return ($V)((equal & x & y) | (~equal & ((x & first) | (y & ~first))));
+}
+
+//// min float
+// The minimum of IEEE 754-2019: NaN wins, and -0 is less than +0.
+static inline $T min_$S($T a, $T b) {
+  return a == b ? (signbit(a) ? a : b) : a < b || a != a ? a : b;
+}
+
+//// min float lanes
+// The minimum of IEEE 754-2019: NaN wins, and -0 is less than +0.
+static inline $V min_$V($V a, $V b) {
+  const $M equal = ($M)(a == b), first = ($M)(a < b) | ($M)(a != a);
+  const $M x = ($M)a, y = ($M)b;
+  return ($V)((equal & (x | y)) | (~equal & ((x & first) | (y & ~first))));
+}
+
+//// max
+static inline $T max_$S($T a, $T b) { return a > b ? a : b; }
+
+//// max lanes
+static inline $V max_$V($V a, $V b) { return select_$V(($M)(a > b), a, b); }
+
+//// min
+static inline $T min_$S($T a, $T b) { return a < b ? a : b; }
+
+//// min lanes
+static inline $V min_$V($V a, $V b) { return select_$V(($M)(a < b), a, b); }
+
+//// div
+// The truncated quotient, which wraps; by zero it is 0.
+static inline $T div_$S($T a, $T b) { return b == 0 ? 0 : b == -1 ? 0 - a : a / b; }
+
+//// pow
+// The product of `exponent` factors, which wraps; a negative exponent truncates towards 0.
+static inline $T pow_$S($T base, $T exponent) {
+  if (exponent < 0 && base != 1 && base != -1) return 0;
+  $T product = 1, square = base;
+  for (uint64_t rest = exponent < 0 ? 0 - (uint64_t)exponent : (uint64_t)exponent; rest > 0; rest /= 2) {
+    if (rest % 2 == 1) product *= square;
+    square *= square;
+  }
+  return product;
+}
+
+//// replaceable
+$T (*$P_$O_$S)($T) = $O$L;
+static inline $T $O_$S($T x) { return $P_$O_$S(x); }
+
+//// replaceable of two
+$T (*$P_$O_$S)($T, $T) = $O$L;
+static inline $T $O_$S($T a, $T b) { return $P_$O_$S(a, b); }
+
+//// sqrt
+static inline $T sqrt_$S($T x) { return sqrt$L(x); }
+
+//// rsqrt
+static inline $T rsqrt_$S($T x) { return 1 / sqrt$L(x); }
+
+//// each lane
+static inline $V $O_$V($V x) {
+  $V y;
+  for (int k = 0; k < $N; k++) y[k] = $O_$S(x[k]);
+  return y;
+}
+
+//// each lane of two
+static inline $V $O_$V($V a, $V b) {
+  $V y;
+  for (int k = 0; k < $N; k++) y[k] = $O_$S(a[k], b[k]);
+  return y;
+}
+
+//// truncate
+// The integer nearest towards 0; beyond the ends of its type the end, and 0 of NaN.
+static inline $T $S_of_$O($K x) {
+  if (x != x) return 0;
+  return x <= ($K)$LEAST ? $LEAST : x >= ($K)$MOST ? $MOST : ($T)x;
+}
+
+//// f32_of_bf16
+static inline float f32_of_bf16(uint16_t x) {
+  const uint32_t bits = (uint32_t)x << 16;
+  float y;
+  memcpy(&y, &bits, sizeof y);
+  return y;
+}
+
+//// bf16_of_f32
+static inline uint16_t bf16_of_f32(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  if (x != x) return (uint16_t)(bits >> 16 | 64);
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+//// lanes_of_bf16
+static inline $V lanes_of_bf16_$V(u16x$N x) {
+  return ($V)(__builtin_convertvector(x, i32x$N) << 16);
+}
+
+//// lanes_to_bf16
+static inline u16x$N lanes_to_bf16_$V($V x) {
+  u16x$N y;
+  for (int k = 0; k < $N; k++) y[k] = bf16_of_f32(x[k]);
+  return y;
+}
+
+//// load_u4
+// Two elements a byte, the earlier in the low half.
+static inline uint8_t load_u4(const uint8_t *p, int64_t at) { return p[at / 2] >> at % 2 * 4 & 15; }
+
+//// load_first_u4
+static inline $V load_first_u4_$V(const uint8_t *p, int64_t at, int64_t active) {
+  $V x = {0};
+  for (int k = 0; k < $N && k < active; k++) x[k] = load_u4(p, at + k);
+  return x;
+}
+
+//// store_u4
+static inline void store_u4(uint8_t *p, int64_t at, uint8_t x) {
+  const int shift = (int)(at % 2 * 4);
+  p[at / 2] = (uint8_t)((p[at / 2] & 240 >> shift) | (x & 15) << shift);
+}
+
+//// fold
+// Lanes folded to one, half onto half.
+static inline $T fold_$O_$S_$N(const $T *lanes) {
+  $T x[$N];
+  memcpy(x, lanes, sizeof x);
+  for (int n = $N; n > 1;) {
+    const int half = (n + 1) / 2;
+    for (int k = 0; k + half < n; k++) x[k] = $E;
+    n = half;
+  }
+  return x[0];
+}
+
+//// fetch
+// Asks for the cache lines of some bytes, to be had in the second level cache.
+static inline void fetch(const void *p, int64_t bytes) {
+  for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch((const char *)p + at, 0, 2);
+  if (bytes % 64 != 0) __builtin_prefetch((const char *)p + bytes - 1, 0, 2);
+}
+
+//// matmul
+// One block of rows by columns: adds the products over `k` in order. The panel of the right operand is packed.
+static inline __attribute__((always_inline)) void block_$S($T *restrict out, const $T *restrict a, const $T *restrict panel,
+    int rows, int64_t columns, int64_t k, int64_t a_row, int64_t out_row, int first) {
+  $V sum[6][2];
+  for (int r = 0; r < rows; r++)
+    for (int c = 0; c < 2; c++)
+      sum[r][c] = first ? splat_$V(0) : load_first_$V(out + r * out_row + c * $N, columns - c * $N);
+  for (int64_t at = 0; at < k; at++) {
+    const $V left = load_$V(panel + at * 2 * $N), right = load_$V(panel + at * 2 * $N + $N);
+    for (int r = 0; r < rows; r++) {
+      sum[r][0] = sum[r][0] + a[r * a_row + at] * left;
+      sum[r][1] = sum[r][1] + a[r * a_row + at] * right;
+    }
+  }
+  for (int r = 0; r < rows; r++)
+    for (int c = 0; c < 2; c++)
+      store_first_$V(out + r * out_row + c * $N, sum[r][c], columns - c * $N);
+}
+
+// The product of an m x k and a k x n matrix, or of one by a transposed n x k matrix. Each element is a sum over k in
+// order, from +0.
+static void matmul_$S($T *restrict out, const $T *restrict a, const $T *restrict b, int64_t m, int64_t k, int64_t n,
+    int transposed) {
+  enum { DEPTH = 256, COLUMNS = 2 * $N };
+  $T panel[DEPTH * COLUMNS];
+  if (k == 0) memset(out, 0, (size_t)(m * n) * sizeof($T));
+  for (int64_t j = 0; j < n; j += COLUMNS) {
+    const int64_t columns = n - j < COLUMNS ? n - j : COLUMNS;
+    for (int64_t from = 0; from < k; from += DEPTH) {
+      const int64_t depth = k - from < DEPTH ? k - from : DEPTH;
+      memset(panel, 0, sizeof panel);
+      for (int64_t at = 0; at < depth; at++)
+        for (int64_t c = 0; c < columns; c++)
+          panel[at * COLUMNS + c] = transposed ? b[(j + c) * k + from + at] : b[(from + at) * n + j + c];
+      int64_t i = 0;
+      for (; i + 6 <= m; i += 6)
+        block_$S(out + i * n + j, a + i * k + from, panel, 6, columns, depth, k, n, from == 0);
+      for (; i < m; i++)
+        block_$S(out + i * n + j, a + i * k + from, panel, 1, columns, depth, k, n, from == 0);
+    }
+  }
+}
+
+//// below
+static int below_$S(const $T *x, int64_t n, int64_t below) {
+  uint64_t most = 0;
+  for (int64_t k = 0; k < n; k++) most = (uint64_t)(int64_t)x[k] > most ? (uint64_t)(int64_t)x[k] : most;
+  return n == 0 || most < (uint64_t)below;
+}
+
+//// partition
+static int partition_$S(const $T *x, int64_t n, int64_t end) {
+  int falls = 0;
+  for (int64_t k = 1; k < n; k++) falls |= x[k] < x[k - 1];
+  return n > 0 && x[0] == 0 && x[n - 1] == end && !falls;
+}

@@ -1,0 +1,278 @@
+//! Statements and loops.
+
+use super::Error;
+use super::declare::{Block, in_expr, registers};
+use super::expression::Writer;
+use super::vectors::{Pieces, scalar};
+use crate::dlc::{Addr, Dim, Expr, Loop, RegisterId, Stmt, TensorId, Type};
+use ember_values::scalar::{BinaryOp, DType, Scalar};
+use std::collections::BTreeSet;
+
+impl Writer<'_> {
+    /// Writes the statements of the program.
+    pub fn program(&mut self) -> Result<(), Error> {
+        let program = self.program;
+        self.body(&program.main, &mut Block::new())
+    }
+
+    fn body(&mut self, body: &[Stmt], block: &mut Block) -> Result<(), Error> {
+        let mut open: BTreeSet<RegisterId> =
+            self.declarations.of.get(block).into_iter().flatten().copied().collect();
+        for (at, stmt) in body.iter().enumerate() {
+            let mut used = BTreeSet::new();
+            registers(stmt, &mut used);
+            let new: Vec<RegisterId> = used.intersection(&open).copied().collect();
+            let first = new.iter().copied().find(|register| sets_first(stmt, *register));
+            for register in &new {
+                open.remove(register);
+                if Some(*register) != first {
+                    self.declare(*register);
+                }
+            }
+            self.next_statement();
+            block.push(at);
+            self.statement(stmt, first.is_some(), block)?;
+            block.pop();
+        }
+        Ok(())
+    }
+
+    /// Declares a register with all bits zero.
+    fn declare(&mut self, register: RegisterId) {
+        let ty = self.program.registers[register.index()].ty;
+        let name = self.names.registers[register.index()].clone();
+        let Pieces { lanes, count, .. } = self.pieces(ty.lanes);
+        let own = self.functions.vector(ty.dtype, lanes);
+        let array = if count > 1 { format!("[{count}]") } else { String::new() };
+        let zero = if ty.lanes > 1 { "{0}" } else { "0" };
+        self.out.line(format!("{own} {name}{array} = {zero};"));
+    }
+
+    fn statement(&mut self, stmt: &Stmt, declares: bool, block: &mut Block) -> Result<(), Error> {
+        match stmt {
+            Stmt::Set(register, value) => self.set(*register, value, declares),
+            // A program for one core pops nothing.
+            Stmt::Pop(_) => Ok(()),
+            Stmt::Store(addr, value) => self.store(addr, value),
+            Stmt::Accumulate(op, addr, value) => self.accumulate(*op, addr, value),
+            Stmt::Prefetch(addr) => self.prefetch(addr),
+            Stmt::Matmul { out, a, b, transposed } => {
+                self.matmul([*out, *a, *b], *transposed);
+                Ok(())
+            }
+            Stmt::For(counted) | Stmt::Walk(_, counted) => self.counted(counted, block),
+        }
+    }
+
+    /// Writes a statement on one vector, for all vectors of a value.
+    fn each(&mut self, lanes: u32, line: &str) {
+        match self.pieces(lanes).count {
+            1 => self.out.line(line),
+            count => self.out.line(format!("for (int p = 0; p < {count}; p++) {line}")),
+        }
+    }
+
+    fn set(&mut self, register: RegisterId, value: &Expr, declares: bool) -> Result<(), Error> {
+        let ty = self.program.registers[register.index()].ty;
+        let code = self.value(value)?.text();
+        let name = self.names.registers[register.index()].clone();
+        let Pieces { lanes, count, .. } = self.pieces(ty.lanes);
+        let own = self.functions.vector(ty.dtype, lanes);
+        if declares && count == 1 {
+            self.out.line(format!("{own} {name} = {code};"));
+            return Ok(());
+        }
+        if declares {
+            self.out.line(format!("{own} {name}[{count}];"));
+        }
+        let element = self.element(&name, ty);
+        self.each(ty.lanes, &format!("{element} = {code};"));
+        Ok(())
+    }
+
+    fn store(&mut self, addr: &Addr<Expr>, value: &Expr) -> Result<(), Error> {
+        // All lanes are computed before the first is written.
+        let mut overlaps = false;
+        value.walk(&mut |part| {
+            overlaps |= matches!(part, Expr::Load(from) if from.tensor == addr.tensor && **from != *addr);
+        });
+        let ty = self.program.type_of(value);
+        let code = if overlaps && self.pieces(ty.lanes).count > 1 {
+            let array = self.array("value", value)?;
+            self.element(&array, ty)
+        } else {
+            self.value(value)?.text()
+        };
+        self.write(addr, &code)
+    }
+
+    /// Writes a value to its place.
+    fn write(&mut self, addr: &Addr<Expr>, code: &str) -> Result<(), Error> {
+        let dtype = self.program.tensors[addr.tensor.index()].dtype;
+        let tensor = self.names.tensors[addr.tensor.index()].clone();
+        let (at, active) = self.place(addr)?;
+        let at = at.text();
+        let Some(lanes) = &addr.lanes else {
+            let line = if dtype == DType::U4 {
+                let function = self.functions.plain("store_u4", Type::scalar(dtype));
+                format!("{function}({tensor}, {at}, {code});")
+            } else {
+                format!("{tensor}[{at}] = {code};")
+            };
+            self.out.line(line);
+            return Ok(());
+        };
+        if dtype == DType::U4 {
+            return Err(Error::HalfBytes(lanes.count));
+        }
+        let piece = self.piece(Type { dtype, lanes: lanes.count });
+        let line = match active {
+            None => format!("{}({tensor} + {at}, {code});", self.functions.of_type("store", piece)),
+            Some(active) => {
+                let function = self.functions.of_type("store_first", piece);
+                format!("{function}({tensor} + {at}, {code}, {active});")
+            }
+        };
+        self.each(lanes.count, &line);
+        Ok(())
+    }
+
+    fn accumulate(&mut self, op: BinaryOp, addr: &Addr<Expr>, value: &Expr) -> Result<(), Error> {
+        let sum =
+            Expr::Binary(op, Box::new(Expr::Load(Box::new(addr.clone()))), Box::new(value.clone()));
+        self.store(addr, &sum)
+    }
+
+    fn prefetch(&mut self, addr: &Addr<Expr>) -> Result<(), Error> {
+        let tensor = &self.program.tensors[addr.tensor.index()];
+        let count = addr.lanes.as_ref().map_or(1, |lanes| lanes.count);
+        let limit = addr.lanes.as_ref().and_then(|lanes| self.greatest(&lanes.limit));
+        let elements = limit.map_or(u64::from(count), |limit| {
+            u64::from(count).min(u64::try_from(limit).unwrap_or(0))
+        });
+        let bytes = tensor.dtype.bytes_of(elements);
+        let first = Addr { lanes: None, ..addr.clone() };
+        let name = self.names.tensors[addr.tensor.index()].clone();
+        let at = self.place(&first)?.0.text();
+        let function = self.functions.plain("fetch", Type::scalar(DType::U8));
+        let at = if tensor.dtype == DType::U4 { format!("({at}) / 2") } else { at };
+        self.out.line(format!("{function}({name} + {at}, {bytes});"));
+        Ok(())
+    }
+
+    fn matmul(&mut self, operands: [TensorId; 3], transposed: bool) {
+        let tensors = operands.map(|id| &self.program.tensors[id.index()]);
+        let [out, a, b] = operands.map(|id| self.names.tensors[id.index()].clone());
+        let ty = Type { dtype: tensors[0].dtype, lanes: self.pieces(1 << 6).lanes };
+        for needed in ["load_first", "store_first", "splat"] {
+            self.functions.of_type(needed, ty);
+        }
+        self.functions.plain("matmul", ty);
+        let extent = |dim: &Dim| match dim {
+            Dim::Const(n) => n.to_string(),
+            Dim::Size(size) => self.names.sizes[size.index()].clone(),
+        };
+        let [left, product] = [tensors[1], tensors[0]];
+        let tail = |shape: &[Dim]| -> [String; 2] {
+            match shape {
+                [.., rows, columns] => [extent(rows), extent(columns)],
+                _ => [String::from("1"), String::from("1")],
+            }
+        };
+        let ([m, k], [_, n]) = (tail(&left.shape), tail(&product.shape));
+        let call = |out: &str, a: &str, b: &str| {
+            let (name, transposed) = (scalar_name(ty.dtype), u8::from(transposed));
+            format!("matmul_{name}({out}, {a}, {b}, {m}, {k}, {n}, {transposed});")
+        };
+        let line = match left.shape.as_slice() {
+            [batches, _, _] => {
+                let own =
+                    if tensors[2].shape.len() == 3 { format!("{b} + p * {k} * {n}") } else { b };
+                let (out, a) = (format!("{out} + p * {m} * {n}"), format!("{a} + p * {m} * {k}"));
+                let call = call(&out, &a, &own);
+                format!("for (int64_t p = 0; p < {}; p++) {call}", extent(batches))
+            }
+            _ => call(&out, &a, &b),
+        };
+        self.out.line(line);
+    }
+
+    /// Writes the body of a loop that runs once.
+    fn single(&mut self, counted: &Loop, only: i64, block: &mut Block) -> Result<(), Error> {
+        let name = self.names.registers[counted.var.index()].clone();
+        if !self.declarations.of_loops.contains(&counted.var) {
+            self.out.line(format!("{name} = {only};"));
+            return self
+                .with_most(counted.var, Some(only), |writer| writer.body(&counted.body, block));
+        }
+        self.out.open("");
+        let mut used = BTreeSet::new();
+        counted.body.iter().for_each(|stmt| registers(stmt, &mut used));
+        if used.contains(&counted.var) {
+            self.out.line(format!("const int64_t {name} = {only};"));
+        }
+        let done =
+            self.with_most(counted.var, Some(only), |writer| writer.body(&counted.body, block));
+        self.out.close();
+        done
+    }
+
+    fn counted(&mut self, counted: &Loop, block: &mut Block) -> Result<(), Error> {
+        let name = self.names.registers[counted.var.index()].clone();
+        let most = last(counted);
+        if let Some(only) = most.filter(|most| is(&counted.lo, *most)) {
+            return self.single(counted, only, block);
+        }
+        let (lo, hi) = (self.value(&counted.lo)?.text(), self.value(&counted.hi)?.text());
+        let fixed = matches!(counted.hi, Expr::Const(_) | Expr::Size(_));
+        let inside = self.declarations.of_loops.contains(&counted.var);
+        let (end, ends) = match (fixed, inside) {
+            (true, _) => (hi, String::new()),
+            (false, true) => {
+                let end = self.names.fresh(&format!("{name}_end"));
+                (end.clone(), format!(", {end} = {hi}"))
+            }
+            (false, false) => {
+                let end = self.names.fresh(&format!("{name}_end"));
+                self.out.line(format!("const int64_t {end} = {hi};"));
+                (end, String::new())
+            }
+        };
+        let declared = if inside { format!("{} ", scalar(DType::I64)) } else { String::new() };
+        let next = match counted.step {
+            1 => format!("{name}++"),
+            step => format!("{name} += {step}"),
+        };
+        self.out.open(format!("for ({declared}{name} = {lo}{ends}; {name} < {end}; {next})"));
+        let done = self.with_most(counted.var, most, |writer| writer.body(&counted.body, block));
+        self.out.close();
+        done
+    }
+}
+
+/// Returns true if an expression is this number.
+fn is(expr: &Expr, number: i64) -> bool {
+    matches!(expr, Expr::Const(Scalar::I64(n)) if *n == number)
+}
+
+/// Returns the last value of a loop's variable, if constants decide it.
+fn last(counted: &Loop) -> Option<i64> {
+    let (Expr::Const(Scalar::I64(lo)), Expr::Const(Scalar::I64(hi))) = (&counted.lo, &counted.hi)
+    else {
+        return None;
+    };
+    let trips = hi.checked_sub(*lo)?.checked_sub(1)?.checked_div(counted.step)?;
+    lo.checked_add(trips.checked_mul(counted.step)?)
+}
+
+/// Returns true if a statement sets a register without reading it.
+fn sets_first(stmt: &Stmt, register: RegisterId) -> bool {
+    let Stmt::Set(set, value) = stmt else { return false };
+    let mut read = BTreeSet::new();
+    in_expr(value, &mut read);
+    *set == register && !read.contains(&register)
+}
+
+fn scalar_name(dtype: DType) -> &'static str {
+    dtype.name()
+}

@@ -1,0 +1,141 @@
+//! The command on this machine, from outside.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Runs the command in the repository, with some variables of the environment.
+fn ember(args: &[&str], environment: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ember-rewrite"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(args);
+    command.envs(environment.iter().copied()).output().expect("the command runs")
+}
+
+/// Returns an empty folder for a test.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs a model on this machine, and returns its rows.
+fn rows(model: &str, more: &[&str]) -> Vec<Value> {
+    let args = [&[model, "--target", "cpu", "--json"], more].concat();
+    let output = ember(&args, &[]);
+    assert!(output.status.success(), "{model}: {}", errors(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    report["programs"].as_array().expect("programs").clone()
+}
+
+#[test]
+fn every_example_gives_the_bits_of_the_reference() {
+    let mut models: Vec<PathBuf> =
+        fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples"))
+            .expect("examples")
+            .map(|entry| entry.expect("a file").path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "sexp"))
+            .collect();
+    models.sort();
+    assert!(models.len() >= 13);
+    for model in models {
+        let model = model.to_str().expect("a name");
+        for row in rows(model, &[]) {
+            assert_eq!(row["mismatch"], Value::Null, "{model}: {row}");
+            assert!(row["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0), "{model}: {row}");
+        }
+    }
+}
+
+#[test]
+fn sums_in_another_order_stay_within_their_bound() {
+    for model in ["examples/fusedmm.sexp", "examples/kg_scorer.sexp", "examples/dlrm_rm1.sexp"] {
+        for row in rows(model, &["--exact", "reassoc"]) {
+            assert_eq!(row["mismatch"], Value::Null, "{model}: {row}");
+        }
+    }
+}
+
+#[test]
+fn a_library_is_called_from_c() {
+    let folder = folder("library");
+    let library = folder.join("libbag.so");
+    let built = ember(
+        &["build", "examples/embedding_bag.sexp", "-o", library.to_str().expect("a name")],
+        &[],
+    );
+    assert!(built.status.success(), "{}", errors(&built));
+    let main = folder.join("main.c");
+    fs::write(&main, include_str!("call.c")).expect("is written");
+    let program = folder.join("main");
+    let compiled = Command::new("cc")
+        .args([&main, &library])
+        .arg("-o")
+        .arg(&program)
+        .arg(format!("-Wl,-rpath,{}", folder.display()))
+        .output()
+        .expect("cc");
+    assert!(compiled.status.success(), "{}", errors(&compiled));
+    let ran = Command::new(program).output().expect("runs");
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "0: 3 5 0\n1\n2\n");
+}
+
+#[test]
+fn no_compiler() {
+    let output = ember(&["examples/gather.sexp", "--target", "cpu"], &[("CC", "no-such-compiler")]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = errors(&output);
+    assert!(text.contains("no C compiler was found; tried no-such-compiler"), "{text}");
+    assert!(text.contains("install gcc"), "{text}");
+}
+
+#[test]
+fn a_compiler_that_fails() {
+    let (folder, cache) = (folder("fails"), self::folder("fails-cache"));
+    let compiler = folder.join("cc");
+    fs::write(&compiler, "#!/bin/sh\n[ \"$1\" = --version ] && echo broken 1 && exit\necho out of order >&2\nexit 1\n")
+        .expect("is written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&compiler, mode).expect("a program");
+    let environment = [
+        ("CC", compiler.to_str().expect("a name")),
+        ("EMBER_REWRITE_CACHE", cache.to_str().expect("a name")),
+    ];
+    let output = ember(&["examples/gather.sexp", "--target", "cpu"], &environment);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors(&output).contains("refuses the program: out of order"), "{}", errors(&output));
+    let left = fs::read_dir(&cache).expect("the folder").count();
+    assert_eq!(left, 0, "nothing is left of what failed");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written() {
+    let output = ember(
+        &["examples/gather.sexp", "--target", "cpu"],
+        &[("EMBER_REWRITE_CACHE", "/proc/nowhere")],
+    );
+    assert!(output.status.success(), "{}", errors(&output));
+}
+
+#[test]
+fn several_processes_fill_one_folder() {
+    let cache = folder("shared-cache");
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ember-rewrite"));
+        command.current_dir(env!("CARGO_MANIFEST_DIR"));
+        command.args(["examples/bag_max.sexp", "--target", "cpu", "--json", "-o", "/dev/null"]);
+        command.env("EMBER_REWRITE_CACHE", &cache).spawn().expect("starts")
+    };
+    let processes: Vec<_> = (0..4).map(|_| start()).collect();
+    for mut process in processes {
+        assert!(process.wait().expect("ends").success());
+    }
+    let names =
+        fs::read_dir(&cache).expect("the folder").map(|entry| entry.expect("a file").path());
+    assert!(names.into_iter().all(|path| path.extension().is_some_and(|ending| ending == "so")));
+}

@@ -1,0 +1,175 @@
+//! Every operation and conversion gives the bits of the simulator, on scalars and on any number of lanes.
+
+use ember_language::rules::Exactness;
+use ember_model::reference::compare;
+use ember_native::{Buffers, Compiler, Contraction, Library};
+use ember_sim::{Bindings, Options, run};
+use ember_targets::c::{self, Core, Error};
+use ember_targets::dlc::{
+    Addr, Dim, Expr, Lanes, Loop, Program, Register, RegisterId, Stmt, TensorDecl, TensorId, Type,
+};
+use ember_targets::machine::{Machine, TMU_CPU};
+use ember_targets::tensor::{Data, Tensor};
+use ember_targets::verify::{Limits, verify};
+use ember_values::scalar::{BinaryOp, DType, EXTREMES, Scalar, UnaryOp};
+
+/// Elements of each tensor: no multiple of any vector.
+const ELEMENTS: u32 = 61;
+
+/// The lanes of the programs: one, fewer than a vector, several vectors, and what no vector divides.
+const LANES: [u32; 6] = [1, 3, 8, 16, 24, 64];
+
+/// The vector registers that code is written for, in bytes.
+const CORES: [u64; 3] = [16, 32, 64];
+
+fn constant(n: u32) -> Expr {
+    Expr::Const(Scalar::I64(i64::from(n)))
+}
+
+/// An expression over the elements of two inputs and an output of these types, made for a number of lanes.
+struct Operation<'a> {
+    name: String,
+    inputs: [DType; 2],
+    output: DType,
+    of: &'a dyn Fn(Expr, Expr, u32) -> Expr,
+}
+
+/// A program that applies an operation to all elements, some lanes at a time.
+fn program(operation: &Operation<'_>, lanes: u32) -> Program {
+    let [a, b] = operation.inputs;
+    let tensor = |name: &str, dtype, writable| TensorDecl {
+        name: name.into(),
+        dtype,
+        shape: vec![Dim::Const(u64::from(ELEMENTS))],
+        writable,
+    };
+    let at = |tensor: u32| Addr {
+        tensor: TensorId(tensor),
+        index: vec![Expr::Register(RegisterId(0))],
+        lanes: (lanes > 1).then(|| Lanes { count: lanes, limit: constant(ELEMENTS) }),
+    };
+    let [x, y] = [0, 1].map(|tensor| Expr::Load(Box::new(at(tensor))));
+    let body = vec![Stmt::Store(at(2), (operation.of)(x, y, lanes))];
+    let var = RegisterId(0);
+    let each = Loop { var, lo: constant(0), hi: constant(ELEMENTS), step: i64::from(lanes), body };
+    Program {
+        name: "each".into(),
+        tensors: vec![
+            tensor("x", a, false),
+            tensor("y", b, false),
+            tensor("z", operation.output, true),
+        ],
+        registers: vec![Register { name: "i".into(), ty: Type::scalar(DType::I64) }],
+        main: vec![Stmt::For(each)],
+        ..Program::default()
+    }
+}
+
+/// Numbers at which operations change their behaviour, and others between.
+fn numbers(dtype: DType, seed: u64) -> Tensor {
+    let number = |k: u64| {
+        let k = k.wrapping_mul(seed * 2 + 1);
+        let special =
+            [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.5, 300.25];
+        match k % 3 {
+            0 if dtype.is_float() => Scalar::from_f64(dtype, special[(k / 3 % 9) as usize]),
+            1 if dtype.is_float() => Scalar::from_f64(dtype, (k % 4096) as f64 * 0.37 - 400.0),
+            _ => dtype.extreme(k % EXTREMES),
+        }
+    };
+    let data = Data::held(dtype, (0..u64::from(ELEMENTS)).map(number));
+    Tensor { dtype, shape: vec![u64::from(ELEMENTS)], data }
+}
+
+/// Runs an operation in C and in the simulator, and returns how many programs there were.
+fn check(operation: &Operation<'_>) -> usize {
+    let compiler = Compiler::find().expect("a C compiler");
+    let machine = Machine::parse(TMU_CPU).expect("a machine");
+    let mut checked = 0;
+    for (lanes, vector_bytes) in LANES.into_iter().zip(CORES.into_iter().cycle()) {
+        let name = format!("{} on {lanes} lanes, vectors of {vector_bytes} bytes", operation.name);
+        let program = verify(program(operation, lanes), &Limits::NONE).expect("is well-formed");
+        let source = match c::print(&program, &[], Core { vector_bytes }) {
+            Ok(source) => source,
+            Err(Error::Conversion { .. } | Error::HalfBytes(_)) => continue,
+            Err(error) => panic!("{name}: {error}"),
+        };
+        let path =
+            compiler.compile(&source, Contraction::Off).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let library = Library::load(&path, &source).expect("loads");
+        let [a, b] = operation.inputs;
+        let tensors = vec![numbers(a, 1), numbers(b, 5), numbers(operation.output, 2)];
+        let mut buffers = Buffers::new(&program, &tensors, &[]).expect("is small");
+        library.call(&mut buffers).expect("nothing is required");
+        let bindings = Bindings { tensors, sizes: Vec::new() };
+        let outcome = run(&program, &machine, bindings, Options::default()).expect("runs");
+        let (native, simulated) = (&buffers.tensors()[2], &outcome.tensors[2]);
+        if let Err(mismatch) = compare("z", simulated, native, Exactness::Bitwise, &[]) {
+            panic!("{name}: {mismatch}");
+        }
+        checked += 1;
+    }
+    checked
+}
+
+/// Checks all operations, and that nearly all of their programs have C.
+fn check_all<'a>(operations: impl Iterator<Item = Operation<'a>>) {
+    let (mut programs, mut checked) = (0, 0);
+    for operation in operations {
+        programs += LANES.len();
+        checked += check(&operation);
+    }
+    assert!(checked * 2 > programs, "of {programs} programs only {checked} have C");
+}
+
+#[test]
+fn binary_operations() {
+    let operations = BinaryOp::ALL.into_iter().flat_map(|op| DType::ARITHMETIC.map(|ty| (op, ty)));
+    for (op, ty) in operations {
+        let of = move |a: Expr, b: Expr, _| Expr::Binary(op, Box::new(a), Box::new(b));
+        let name = format!("{} of {ty}", op.name());
+        check(&Operation { name, inputs: [ty, ty], output: op.result(ty), of: &of });
+    }
+}
+
+#[test]
+fn unary_operations() {
+    for op in UnaryOp::ALL {
+        for ty in DType::ARITHMETIC.into_iter().filter(|ty| op.takes(*ty)) {
+            let of = move |a: Expr, _, _| Expr::Unary(*op, Box::new(a));
+            let name = format!("{} of {ty}", op.name());
+            check(&Operation { name, inputs: [ty, ty], output: ty, of: &of });
+        }
+    }
+}
+
+#[test]
+fn conversions() {
+    let pairs = DType::ALL.into_iter().flat_map(|from| DType::ALL.map(|to| (from, to)));
+    let cast = |to: DType| move |a: Expr, _: Expr, _: u32| Expr::Cast(to, Box::new(a));
+    let casts: Vec<_> = pairs.map(|(from, to)| (from, to, cast(to))).collect();
+    check_all(casts.iter().map(|(from, to, of)| Operation {
+        name: format!("{from} to {to}"),
+        inputs: [*from, *from],
+        output: *to,
+        of,
+    }));
+}
+
+#[test]
+fn choices_folds_and_copies() {
+    for ty in DType::ARITHMETIC {
+        let less = |a: Expr, b: Expr| Expr::Binary(BinaryOp::Lt, Box::new(a), Box::new(b));
+        let chosen = |a: Expr, b: Expr, _: u32| {
+            Expr::Select(Box::new(less(a.clone(), b.clone())), Box::new(a), Box::new(b))
+        };
+        let of = &chosen;
+        check(&Operation { name: format!("choice of {ty}"), inputs: [ty, ty], output: ty, of });
+        let folded = |a: Expr, b: Expr, lanes: u32| {
+            let sum = |x: Expr| Expr::Fold(BinaryOp::Add, Box::new(x));
+            if lanes == 1 { a } else { Expr::Broadcast(lanes, Box::new(sum(b))) }
+        };
+        let of = &folded;
+        check(&Operation { name: format!("fold of {ty}"), inputs: [ty, ty], output: ty, of });
+    }
+}
