@@ -6,6 +6,7 @@ use super::{self_test, test, verify};
 use crate::bench::Row;
 use crate::report::{Report, RunReport};
 use crate::sweep::Summary;
+use crate::tune::Summary as Tuning;
 use ember_prove::verify::Tried;
 use ember_tools::system;
 use schemars::generate::SchemaSettings;
@@ -197,6 +198,7 @@ fn schema() -> Value {
         ("run", versioned::<RunReport>(generator)),
         ("bench", versioned::<Bench>(generator)),
         ("sweep", versioned::<Summary>(generator)),
+        ("tune", versioned::<Tuning>(generator)),
         ("test", versioned::<test::Report>(generator)),
         ("verify", versioned::<verify::Report>(generator)),
         ("verify-mutants", versioned::<Mutants>(generator)),

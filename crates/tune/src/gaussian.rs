@@ -31,6 +31,8 @@ pub struct Gaussian {
     rows: Vec<Vec<f64>>,
     blocks: Vec<Range<usize>>,
     settings: Settings,
+    /// The logarithm of the density of the results, at the most probable settings.
+    pub evidence: f64,
     /// The mean and standard deviation of the results.
     centre: f64,
     spread: f64,
@@ -87,7 +89,8 @@ impl Gaussian {
         let settings = Settings::of(&best.1);
         let factor = Cholesky::new(covariance(&settings, &squares).0)?;
         let weights = factor.solve(&standard);
-        Some(Gaussian { rows, blocks, settings, centre, spread, weights, factor })
+        let evidence = best.0 - n * libm::log(spread);
+        Some(Gaussian { rows, blocks, settings, evidence, centre, spread, weights, factor })
     }
 
     /// Returns the mean and the standard deviation of the result at a point, without noise.

@@ -13,6 +13,7 @@ mod propose;
 mod reader;
 mod space;
 mod values;
+mod written;
 
 pub use expression::{Condition, Error};
 pub use parameter::{Kind, Metric, Parameter, Value};

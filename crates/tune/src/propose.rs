@@ -89,7 +89,7 @@ struct Model<'a> {
     space: &'a Space,
     history: &'a [Evaluation],
     results: Gaussian,
-    /// The process of 1 where there is a result and 0 where there is none; `None` if all have one, or none.
+    /// The process of the presence of a result; `None` if all points have one.
     feasible: Option<Gaussian>,
     least: f64,
 }
@@ -97,24 +97,10 @@ struct Model<'a> {
 impl<'a> Model<'a> {
     fn fit(space: &'a Space, history: &'a [Evaluation]) -> Option<Model<'a>> {
         let fitted = chosen(history);
-        let row = |known: &&Evaluation| space.coordinates(&known.point);
-        let valued = || fitted.iter().copied().filter(|known| known.value.is_some());
-        let values: Vec<f64> = valued().filter_map(|known| known.value).collect();
-        let log = space.log_output && values.iter().all(|value| *value > 0.0);
-        let values: Vec<f64> =
-            values.into_iter().map(|value| if log { libm::log(value) } else { value }).collect();
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let valid: Vec<f64> =
-            fitted.iter().map(|known| f64::from(u8::from(known.value.is_some()))).collect();
-        let fails = values.len() < fitted.len();
-        let (results, feasible) = threads::join(
-            || Gaussian::fit(valued().map(|known| row(&known)).collect(), space.blocks(), &values),
-            || {
-                Gaussian::fit(fitted.iter().map(row).collect(), space.blocks(), &valid)
-                    .filter(|_| fails)
-            },
-        );
-        Some(Model { space, history, results: results?, feasible, least })
+        let (results, feasible) =
+            threads::join(|| results(space, &fitted), || feasible(space, &fitted));
+        let (results, least) = results?;
+        Some(Model { space, history, results, feasible, least })
     }
 
     /// Returns the expected improvement at a point, times the probability that it has a result.
@@ -166,6 +152,36 @@ impl<'a> Model<'a> {
         }
         (worth, point)
     }
+}
+
+/// Returns the process of the results, and the least of them in its scale. If ratios may count, the results or their
+/// logarithms are fitted, whichever are more probable: logarithms of a cost that grows by steps of equal size have a
+/// sharp minimum that a smooth process misses.
+fn results(space: &Space, fitted: &[&Evaluation]) -> Option<(Gaussian, f64)> {
+    let known =
+        || fitted.iter().filter_map(|known| Some((space.coordinates(&known.point), known.value?)));
+    let (rows, values): (Vec<Vec<f64>>, Vec<f64>) = known().unzip();
+    let logs: Vec<f64> = values.iter().map(|value| libm::log(*value)).collect();
+    let ratios = space.log_output && values.iter().all(|value| *value > 0.0);
+    let fit = |values: &[f64]| Gaussian::fit(rows.clone(), space.blocks(), values);
+    let (plain, ratios) = threads::join(|| fit(&values), || if ratios { fit(&logs) } else { None });
+    // The density of a result is that of its logarithm divided by the result.
+    let jacobian: f64 = logs.iter().sum();
+    let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+    match (plain, ratios) {
+        (Some(plain), Some(ratios)) if plain.evidence < ratios.evidence - jacobian => {
+            Some((ratios, least(&logs)))
+        }
+        (plain, _) => Some((plain?, least(&values))),
+    }
+}
+
+/// Returns the process of 1 where there is a result and 0 where there is none; `None` if all have one.
+fn feasible(space: &Space, fitted: &[&Evaluation]) -> Option<Gaussian> {
+    let valid: Vec<f64> =
+        fitted.iter().map(|known| f64::from(u8::from(known.value.is_some()))).collect();
+    let rows = fitted.iter().map(|known| space.coordinates(&known.point)).collect();
+    valid.contains(&0.0).then(|| Gaussian::fit(rows, space.blocks(), &valid))?
 }
 
 /// Returns the evaluations that models are fitted to.

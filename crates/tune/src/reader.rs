@@ -231,10 +231,17 @@ impl Reader {
         }
         let design = find(root, "design_of_experiment");
         let design = design.and_then(|design| self.try_to(|json| json.object(&design.value)));
-        if let Some(samples) = design.and_then(|design| find(design, "number_of_samples")) {
-            let initial = self.try_to(|json| json.whole(&samples.value));
-            space.initial = initial.map(|initial| usize::try_from(initial).unwrap_or(0));
-        }
+        space.initial = design.and_then(|design| self.count(design, "number_of_samples"));
+        space.iterations = self.count(root, "optimization_iterations");
+    }
+
+    /// Returns the number of a key that counts something.
+    fn count(&mut self, object: &Object<'_>, key: &str) -> Option<usize> {
+        let property = find(object, key)?;
+        let count = self.try_to(|json| json.whole(&property.value))?;
+        let negative =
+            |json: Json| json.error("this should be 0 or more", &property.value, "below");
+        self.try_to(|json| usize::try_from(count).map_err(|_| negative(json)))
     }
 
     /// Collects the error of an attempt.

@@ -28,6 +28,8 @@ pub struct Space {
     pub log_output: bool,
     /// The number of points that are drawn before the first is proposed by the model, if the file says one.
     pub initial: Option<usize>,
+    /// The number of points that the model proposes after them, if the file says one.
+    pub iterations: Option<usize>,
     /// The name of the result.
     pub objective: String,
     groups: Vec<Group>,
@@ -37,8 +39,9 @@ impl Space {
     /// Creates a space.
     pub fn new(parameters: Vec<Parameter>, conditions: Vec<Condition>) -> Space {
         let groups = Group::divide(&parameters, &conditions);
-        let (log_output, initial, objective) = (false, None, "value".to_owned());
-        Space { parameters, conditions, log_output, initial, objective, groups }
+        let objective = "value".to_owned();
+        let (log_output, initial, iterations) = (false, None, None);
+        Space { parameters, conditions, log_output, initial, iterations, objective, groups }
     }
 
     /// Returns the number of points, if all of them are known to be counted: the product of the groups' numbers.
