@@ -22,7 +22,7 @@ fn main() {
     }
     let numbers: Vec<u64> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
     let seeds = numbers.first().copied().unwrap_or(30);
-    let points = numbers.get(1).map_or(10, |n| *n as usize);
+    let points = numbers.get(1).map_or(2, |n| *n as usize);
     let space = asum();
     println!(
         "{:<38} {:<16} {:>8} {:>8} {:>8} {:>8}",
