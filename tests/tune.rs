@@ -26,7 +26,7 @@ fn known_optima_are_found_in_sixty_evaluations() {
         let optimum = &optima(&space, hidden, 1, number as u64)[0];
         let run = |method| -> f64 {
             median(
-                (0..5).map(|seed| steps_away(&space, method, seed, 60, optimum, hidden)).collect(),
+                (0..3).map(|seed| steps_away(&space, method, seed, 60, optimum, hidden)).collect(),
             )
         };
         let (tuned, random) = (run(Method::Bayesian), run(Method::Random));

@@ -11,9 +11,11 @@ use std::ops::ControlFlow;
 const LISTED: usize = 1 << 16;
 const TRIED: usize = 1 << 18;
 
-/// The random points that are tried before a large group is searched, and the values tried then.
+/// The random points that are tried before a large group is searched, the searches from different values, and the values
+/// that each tries: one whose first values leave no way on would not end.
 const DRAWN: usize = 64;
-const SEARCHED: usize = 1 << 14;
+const SEARCHES: usize = 32;
+const SEARCHED: usize = 1 << 10;
 
 /// The most values of a parameter that a search of a large group tries at each place.
 const VALUES: usize = 64;
@@ -100,7 +102,7 @@ impl Group {
                 return Some(values);
             }
         }
-        self.search(space, rng)
+        (0..SEARCHES).find_map(|_| self.search(space, rng))
     }
 
     /// Returns all points, if they and the way to them are within the limits.

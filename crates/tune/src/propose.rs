@@ -65,7 +65,7 @@ fn is_new(point: &Point, history: &[Evaluation]) -> bool {
 
 /// Draws a point that is not evaluated yet.
 fn fresh(space: &Space, history: &[Evaluation], rng: &mut Rng) -> Option<Point> {
-    let mut draws = (0..DRAWS).map_while(|_| space.draw(rng));
+    let mut draws = (0..DRAWS).filter_map(|_| space.draw(rng));
     draws.find(|point| is_new(point, history))
 }
 
@@ -118,7 +118,7 @@ impl<'a> Model<'a> {
 
     /// Returns the new point of the greatest worth that climbs from several starts find.
     fn best(&self, rng: &mut Rng) -> Option<Point> {
-        let mut pool: Vec<Point> = (0..POOL).map_while(|_| self.space.draw(rng)).collect();
+        let mut pool: Vec<Point> = (0..POOL).filter_map(|_| self.space.draw(rng)).collect();
         let best = self.history.iter().filter(|known| known.value.is_some());
         let best = best.min_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)));
         pool.extend(best.iter().flat_map(|best| self.space.neighbours(&best.point, rng)));
