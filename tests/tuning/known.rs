@@ -48,15 +48,15 @@ pub fn optima(space: &Space, hidden: &Hidden, count: usize, seed: u64) -> Vec<Po
     draws.filter(|point| inner(point) && (hidden.1)(&logs(space, point))).take(count).collect()
 }
 
-/// Tunes, and returns how many steps the best point is away from the optimum.
-pub fn steps_away(
+/// Tunes, and returns the evaluations, whose results are the steps away from the optimum, plus 1.
+pub fn tuned(
     space: &Space,
     method: Method,
     seed: u64,
     budget: usize,
     optimum: &Point,
     hidden: &Hidden,
-) -> f64 {
+) -> Vec<Evaluation> {
     let optimum = logs(space, optimum);
     let mut history: Vec<Evaluation> = Vec::new();
     while history.len() < budget
@@ -67,6 +67,11 @@ pub fn steps_away(
         let value = (hidden.1)(&at).then_some(1.0 + away);
         history.push(Evaluation { point, value });
     }
+    history
+}
+
+/// Returns how many steps the best of these evaluations is away from the optimum.
+pub fn steps_away(history: &[Evaluation]) -> f64 {
     let values = history.iter().filter_map(|known| known.value);
     values.fold(f64::INFINITY, f64::min) - 1.0
 }
