@@ -371,3 +371,51 @@ impl<'a> Reader<'a> {
         Ok(Condition { program: self.program, mentions })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameter::Metric;
+
+    /// Returns the truth of a condition on `a` = 6, `b` = 4, the order `p` = 2 0 1 and the word `mode` = far.
+    fn truth(text: &str) -> bool {
+        let parameter =
+            |name: &str, kind| Parameter { name: name.to_owned(), kind, log: false, default: None };
+        let words = ["near", "far"].map(str::to_owned).to_vec();
+        let parameters = [
+            parameter("a", Kind::Ordinal(vec![2.0, 6.0])),
+            parameter("b", Kind::Integer(1, 9)),
+            parameter("p", Kind::Permutation(3, Metric::Spearman)),
+            parameter("mode", Kind::Categorical(words)),
+        ];
+        let point =
+            [Value::Listed(1), Value::Integer(4), Value::Order(vec![2, 0, 1]), Value::Listed(1)];
+        let condition = Condition::read(text, &parameters).expect(text);
+        condition.holds(&parameters, |at| &point[at])
+    }
+
+    #[test]
+    fn operators_bind_as_in_python() {
+        for text in [
+            "a - 1 - 1 == b",
+            "a + b * 2 == 14",
+            "(a + b) * 2 == 20",
+            "-a ** 2 == -36",
+            "2 ** 3 ** 2 == 512 + 0 * a",
+            "a % b == 2 and a // b == 1 and a / b == 1.5",
+            "not a == b",
+            "not a < b and b < a",
+            "(a < b) | (a == 6) & (b == 4)",
+            "~(a < b) & (min(a, b) == b)",
+            "max(a, b) - abs(-b) == 2e0",
+            "sqrt(b) == log2(b) and floor(a / b) < ceil(a / b)",
+            "mode == 'far' and \"near\" != mode",
+            "p_0 == 2 and p_i0 == 1 and p_i2 < p_i0",
+        ] {
+            assert!(truth(text), "{text}");
+        }
+        for text in ["a % 0 == 0 * b", "a < b or mode == 'near'", "p_0 < p_1"] {
+            assert!(!truth(text), "{text}");
+        }
+    }
+}

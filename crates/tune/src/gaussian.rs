@@ -179,3 +179,41 @@ fn posterior(
     }
     total.is_finite().then_some((total, gradient))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<Vec<f64>> {
+        (0..7).map(|at| vec![f64::from(at) / 7.0, f64::from(at * at % 5) / 5.0]).collect()
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_the_posterior() {
+        let squares: Vec<_> = [0..1, 1..2].iter().map(|block| distances(&rows(), block)).collect();
+        let results = DVector::from_fn(7, |at, _| (at as f64 - 3.0) / 2.0);
+        let logs = [-0.4, 0.3, 0.2, -3.0];
+        let at = |logs: &[f64]| posterior(logs, &squares, &results).expect("a value");
+        let gradient = at(&logs).1;
+        for (one, slope) in gradient.into_iter().enumerate() {
+            let mut shifted = [logs, logs];
+            shifted[0][one] -= 1e-5;
+            shifted[1][one] += 1e-5;
+            let expected = (at(&shifted[1]).0 - at(&shifted[0]).0) / 2e-5;
+            assert!((slope - expected).abs() < 1e-4, "{one}: {slope}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn a_fitted_process_knows_its_points() {
+        let results: Vec<f64> = rows().iter().map(|row| 100.0 + row[0]).collect();
+        let fitted = Gaussian::fit(rows(), vec![0..1, 1..2], &results).expect("a process");
+        for (row, result) in rows().iter().zip(&results) {
+            let (mean, deviation) = fitted.predict(row);
+            assert!((mean - result).abs() < 0.05 && deviation < 0.1, "{mean} for {result}");
+        }
+        let (_, far) = fitted.predict(&[9.0, 9.0]);
+        let (_, near) = fitted.predict(&rows()[3]);
+        assert!(far > 3.0 * near);
+    }
+}

@@ -251,3 +251,31 @@ fn transposed(order: &[u16], rng: &mut Rng) -> Vec<Value> {
         (0..NEIGHBOURS).map(|_| (rng.usize(..n), rng.usize(..n))).filter(|(a, b)| a != b).collect();
     near.chain(far).map(swapped).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opposite_values_have_distance_one() {
+        let order = |order: &[u16]| Value::Order(order.to_vec());
+        let permutation =
+            |metric| (Kind::Permutation(4, metric), order(&[0, 1, 2, 3]), order(&[3, 2, 1, 0]));
+        let words = ["a", "b", "c"].map(str::to_owned).to_vec();
+        for (kind, a, b) in [
+            (Kind::Ordinal(vec![1.0, 2.0, 16.0]), Value::Listed(0), Value::Listed(2)),
+            (Kind::Categorical(words), Value::Listed(2), Value::Listed(1)),
+            (Kind::Integer(1, 100), Value::Integer(100), Value::Integer(1)),
+            (Kind::Real(0.5, 2.0), Value::Real(0.5), Value::Real(2.0)),
+            permutation(Metric::Spearman),
+            permutation(Metric::Kendall),
+            permutation(Metric::Hamming),
+        ] {
+            let parameter = Parameter { name: String::new(), kind, log: true, default: None };
+            let (a, b) = (parameter.coordinates(&a), parameter.coordinates(&b));
+            assert_eq!((a.len(), b.len()), (parameter.dimensions(), parameter.dimensions()));
+            let square: f64 = a.iter().zip(&b).map(|(a, b)| (a - b) * (a - b)).sum();
+            assert!((square - 1.0).abs() < 1e-9, "{:?}: {square}", parameter.kind);
+        }
+    }
+}
