@@ -7,8 +7,8 @@ use crate::space::Space;
 use fastrand::Rng;
 use std::ops::ControlFlow;
 
-/// The most points of a group that are listed, and the most values that are tried to find them.
-const LISTED: usize = 1 << 16;
+/// The most values in the listed points of a group, and the most that are tried to find them.
+const LISTED: usize = 1 << 18;
 const TRIED: usize = 1 << 18;
 
 /// The random points that are tried before a large group is searched, the searches from different values, and the values
@@ -107,12 +107,21 @@ impl Group {
 
     /// Returns all points, if they and the way to them are within the limits.
     fn list(&self, parameters: &[Parameter], conditions: &[Condition]) -> Option<Vec<Vec<Value>>> {
+        let sizes: Option<Vec<u64>> =
+            self.members.iter().map(|at| parameters[*at].size()).collect();
+        if sizes?.into_iter().fold(0, u64::saturating_add) > TRIED as u64 {
+            return None;
+        }
         let values: Option<Vec<Vec<Value>>> =
             self.members.iter().map(|at| parameters[*at].all()).collect();
         let mut points = Vec::new();
         let complete = self.walk(&values?, TRIED, parameters, conditions, |point| {
             points.push(point.to_vec());
-            if points.len() > LISTED { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if points.len() * self.members.len() > LISTED {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         });
         complete.then_some(points)
     }
