@@ -27,6 +27,7 @@ mod self_test;
 mod sweep;
 mod test;
 mod time_limit;
+mod tune;
 mod verify;
 mod why_not;
 
@@ -109,6 +110,13 @@ enum Command {
                             Exit codes: 0 every point ran or has no program, 1 one failed, 2 bad input."
     )]
     Sweep(sweep::SweepArgs),
+    /// Tunes the parameters of any command: searches a space for the point with the least result; what was interrupted
+    /// is continued.
+    #[command(
+        after_help = "Example:\n  ember-rewrite tune --space space.json --command './measure $TUNE_tile' --budget 60\n\n\
+                            Exit codes: 0 a best point was found, 2 bad input, or no point has a value."
+    )]
+    Tune(tune::TuneArgs),
     /// Checks rule files without running them, and says all that is wrong or odd about them.
     #[command(after_help = "Example:\n  ember-rewrite check rules/\n\n\
                             Exit codes: 0 nothing is wrong, 1 something is, 2 a path cannot be read.")]
@@ -223,6 +231,7 @@ fn run(cli: &Cli, sources: &mut Sources) -> Checked<ExitCode> {
         (Some(Command::Build(args)), _) => args.run(sources),
         (Some(Command::Bench(args)), _) => args.run(sources),
         (Some(Command::Sweep(args)), _) => args.run(sources),
+        (Some(Command::Tune(args)), _) => args.run(sources),
         (Some(Command::Check(args)), _) => args.run(sources),
         (Some(Command::Test(args)), _) => args.run(sources),
         (Some(Command::Fmt(args)), _) => args.run(sources),

@@ -4,6 +4,7 @@
 use crate::bench::Row;
 use crate::report::Report;
 use crate::sweep::Summary;
+use crate::tune::Summary as Tuned;
 use ember_targets::dlc::Program;
 use ember_targets::print;
 use serde::Serialize;
@@ -43,6 +44,11 @@ pub enum Page<'a> {
     Sweep {
         /// Its result.
         sweep: &'a Summary,
+    },
+    /// A tuning.
+    Tuning {
+        /// Its result.
+        tuning: &'a Tuned,
     },
     /// The rules that lead to a program.
     Explain {

@@ -50,6 +50,7 @@ mod shipped;
 pub mod single;
 pub mod sweep;
 mod trial;
+mod tune;
 
 pub use compiler::{Compiled, Compiler, Error, Run, Verdict, read};
 pub use symbolic_expressions;

@@ -36,6 +36,7 @@ fn main() {
         drawing("the page of the report shows its figures", report),
         drawing("the page of the bench shows its figures", bench),
         drawing("the page of a sweep shows its points and curves", sweep),
+        drawing("the page of a tuning shows its evaluations", tuning),
         drawing("the page of an explanation shows its steps", explanation),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
@@ -136,6 +137,18 @@ fn sweep(browser: &str) {
     }
     let curves = drawn.matches("<path d=\"M").count();
     assert_eq!(curves, 4 * 2, "a front and a curve by each axis for each of two models");
+}
+
+fn tuning(browser: &str) {
+    let file = word(&folder("html-tuned").join("tuned.jsonl"));
+    let words = ["tune", "--space", "tests/cases/tune/ok.space", "-o", &file, "--json"];
+    let (ran, path) = page("tune", &[&words[..], &["--command", "echo $TUNE_tile"]].concat());
+    let drawn = drawn(browser, &path);
+    let report = ran.json();
+    let evaluations = report["evaluations"].as_array().expect("evaluations");
+    let values = evaluations.iter().map(|own| own["value"].as_f64().expect("a number"));
+    shows(&drawn, values.map(|value| serde_json::json!(value as u64)));
+    assert_eq!(drawn.matches("<path d=\"M").count(), 1, "one curve");
 }
 
 fn explanation(browser: &str) {

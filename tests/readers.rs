@@ -32,6 +32,7 @@ fn seeds(reader: &str) -> Vec<String> {
         "import" => ("tests/imports/programs", "json"),
         "stablehlo" => ("tests/imports", "mlir"),
         "mlir" => ("tests/cases/mlir", "mlir"),
+        "space" => ("tests/cases/tune", "json"),
         "tensorflow" => ("tests/imports/programs", "pb"),
         _ => ("tests/models", "mtx"),
     };

@@ -19,6 +19,7 @@ use ember_targets::tensor::Tensor;
 use ember_targets::verify::Limits as MachineLimits;
 use ember_tools::render;
 use ember_tools::selftest::Tools;
+use ember_tune::{Evaluation, Method, propose};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -26,7 +27,7 @@ use std::sync::OnceLock;
 pub type Reader = fn(&str);
 
 /// The readers with their names.
-pub const READERS: [(&str, Reader); 10] = [
+pub const READERS: [(&str, Reader); 11] = [
     ("rules", rules),
     ("model", model),
     ("program", program),
@@ -37,6 +38,7 @@ pub const READERS: [(&str, Reader); 10] = [
     ("stablehlo", stablehlo),
     ("mlir", mlir),
     ("tensorflow", tensorflow),
+    ("space", space),
 ];
 
 /// The extent of every symbolic size, and the maximum number of elements of a tensor in a run.
@@ -199,6 +201,23 @@ pub fn mlir(text: &str) {
 pub fn tensorflow(text: &str) {
     let bytes: Vec<u8> = text.chars().filter_map(|c| u8::try_from(u32::from(c)).ok()).collect();
     imported("fuzz.pb", &bytes);
+}
+
+/// Reads a space, and proposes two points of it.
+pub fn space(text: &str) {
+    let mut sources = Sources::default();
+    let file = sources.add("fuzz.json", text);
+    match ember_tune::read(&sources, file) {
+        Ok(mut space) => {
+            space.initial = Some(1);
+            let first = propose(&space, Method::Bayesian, 0, &[]);
+            let history = first.map(|point| Evaluation { point, value: Some(1.0) });
+            let _ = propose(&space, Method::Bayesian, 0, history.as_slice());
+        }
+        Err(errors) => {
+            render::render(&sources, &errors, false);
+        }
+    }
 }
 
 fn imported(path: &str, bytes: &[u8]) {

@@ -7,6 +7,7 @@ use crate::bench::Row;
 use crate::native::NativeReport;
 use crate::report::{Report, RunReport};
 use crate::sweep::Summary;
+use crate::tune::Summary as Tuning;
 use ember_prove::verify::Tried;
 use ember_tools::system;
 use schemars::generate::SchemaSettings;
@@ -199,6 +200,7 @@ fn schema() -> Value {
         ("run", versioned::<RunReport>(generator)),
         ("bench", versioned::<Bench>(generator)),
         ("sweep", versioned::<Summary>(generator)),
+        ("tune", versioned::<Tuning>(generator)),
         ("test", versioned::<test::Report>(generator)),
         ("verify", versioned::<verify::Report>(generator)),
         ("verify-mutants", versioned::<Mutants>(generator)),

@@ -5,11 +5,12 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 /// Every command with options of its own; the first is the main job.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "",
     "run",
     "bench",
     "sweep",
+    "tune",
     "check",
     "test",
     "fmt",
@@ -43,6 +44,7 @@ fn refused(name: &str, text: &[u8]) {
         vec!["--rules".to_owned(), file("rules"), model.clone()],
         vec!["--target".to_owned(), file("toml"), model.clone()],
         vec!["sweep".to_owned(), file("toml")],
+        ["tune", "--command", "true", "--space", &file("json")].map(str::to_owned).to_vec(),
         vec!["run".to_owned(), file("dlc"), model.clone()],
         vec!["run".to_owned(), file("slc"), model.clone()],
     ] {

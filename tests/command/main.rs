@@ -23,4 +23,5 @@ mod schema;
 mod sorts;
 mod sweeping;
 mod trials;
+mod tuning;
 mod verifying;

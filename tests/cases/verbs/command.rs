@@ -140,6 +140,26 @@ pub fn sweep(path: &Path) -> Result<String, String> {
     Ok(lines.map(|line| format!("{line}\n")).collect())
 }
 
+/// Returns the output of a tuning, and the exit code. A `.json` file is a space; an `.args` file has one argument in each
+/// line.
+pub fn tune(path: &Path) -> Result<String, String> {
+    let mut words = vec!["tune".to_owned()];
+    if extension(path) == "json" {
+        let one = ["--space", &path.display().to_string(), "--command", "echo 1", "--budget", "1"];
+        words.extend(one.map(str::to_owned));
+    } else {
+        let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
+        words.extend(text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned));
+    }
+    let folder = format!("{}/", env!("CARGO_TARGET_TMPDIR"));
+    if !words.iter().any(|word| word == "-o") {
+        let name = path.with_extension("jsonl").file_name().map(PathBuf::from).unwrap_or_default();
+        let file = format!("{folder}{}", name.display());
+        words.extend(["-o".to_owned(), file, "--restart".to_owned()]);
+    }
+    Ok(say(&words)?.replace(&folder, ""))
+}
+
 /// Returns the programs of a model from the slowest to the fastest, each with its validity; last the schedules without a
 /// program, each with the reason.
 pub fn compare(path: &Path) -> Result<String, String> {
