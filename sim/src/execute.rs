@@ -211,14 +211,16 @@ impl Sim<'_> {
                 }
             }
             Inst::Load { dst, addr } => {
-                self.load(dst, addr)?;
+                let at = self.reach(addr)?;
+                self.load(dst, addr, &at);
             }
             Inst::Store { src, addr } => {
                 let at = self.reach(addr)?;
                 self.store(src, addr, &at);
             }
             Inst::Accumulate { op, src, old, addr, port, latency } => {
-                let at = self.load(old, addr)?;
+                let at = self.reach(addr)?;
+                self.load(old, addr, &at);
                 binary(*op, src.ty.dtype, &mut self.execution.lanes, old, old, src);
                 self.operate(*port, *latency, old, &[old, src]);
                 self.store(old, addr, &at);

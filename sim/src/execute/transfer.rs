@@ -33,9 +33,8 @@ impl Sim<'_> {
         Ok(Reached { position, active, address, end, ready })
     }
 
-    /// Loads a register; returns the evaluated address.
-    pub(super) fn load(&mut self, dst: &Reg, addr: &Address<Place>) -> Result<Reached, SimError> {
-        let at = self.reach(addr)?;
+    /// Loads a register from an evaluated address.
+    pub(super) fn load(&mut self, dst: &Reg, addr: &Address<Place>, at: &Reached) {
         let lanes = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
         let (active, inactive) = lanes.split_at_mut(at.active);
         self.tensors[addr.tensor].read(at.position, active);
@@ -43,11 +42,10 @@ impl Sim<'_> {
         self.memory.counters.elements += at.active as u64;
         let mut first = at.address;
         for p in 0..dst.pieces {
-            let end = self.end_of_piece(dst, &at, p, first);
+            let end = self.end_of_piece(dst, at, p, first);
             self.execution.ready[dst.piece + p] = self.load_span(first, end, at.ready);
             first = end;
         }
-        Ok(at)
     }
 
     pub(super) fn store(&mut self, src: &Reg, addr: &Address<Place>, at: &Reached) {
