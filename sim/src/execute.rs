@@ -127,6 +127,7 @@ impl Sim<'_> {
     }
 
     /// Runs one instruction. Returns false if it must wait.
+    #[inline(always)]
     fn instruction(&mut self) -> Result<bool, SimError> {
         let code = self.code;
         let mut next = self.execution.inst + 1;

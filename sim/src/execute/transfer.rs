@@ -2,7 +2,7 @@
 
 use crate::code::{Address, Located, Place, Reg};
 use crate::core::{Port, Ready};
-use crate::data::copy_lanes;
+use crate::data::{clear, copy_lanes};
 use crate::error::SimError;
 use crate::scheduler::{Sim, Status, Wait};
 use crate::timeline::Stall;
@@ -38,7 +38,7 @@ impl Sim<'_> {
         let lanes = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
         let (active, inactive) = lanes.split_at_mut(at.active);
         self.tensors[addr.tensor].read(at.position, active);
-        inactive.fill(0);
+        clear(inactive);
         self.memory.counters.elements += at.active as u64;
         let mut first = at.address;
         for p in 0..dst.pieces {

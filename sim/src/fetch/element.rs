@@ -2,6 +2,7 @@
 
 use super::{Fetcher, apply, ring};
 use crate::code::{Address, Kind};
+use crate::data::clear;
 use crate::error::SimError;
 use crate::scheduler::{Sim, Wait};
 use crate::timeline::Stall;
@@ -117,7 +118,7 @@ impl Sim<'_> {
         if !values.is_empty() {
             let (active, inactive) = values.split_at_mut(located.active);
             self.tensors[address.tensor].read(located.position, active);
-            inactive.fill(0);
+            clear(inactive);
         }
         stream.ready[slot] = state.arrived.max(self.clocks[f]);
         self.memory.counters.elements += located.active as u64;
