@@ -101,18 +101,17 @@ impl Sim<'_> {
     /// Pops an operand. Returns false if none is visible.
     pub(super) fn pop(&mut self, dst: &Reg) -> Result<bool, SimError> {
         let me = self.execute_id();
-        let mut front = self.data.front();
-        if front.is_none() {
+        if self.data.shows_nothing() {
             // A waiting marshaller makes its partly filled chunk visible.
             let now = self.core.clock;
             let other = self.marshaller_id();
             let waits = self.status[other] != Status::Ready
                 || (self.marshaller.stalled && self.clocks[other] > now);
-            if waits && self.data.flush(now) {
-                front = self.data.front();
+            if waits {
+                self.data.flush(now);
             }
         }
-        let Some(operand) = front else {
+        let Some(operand) = self.data.front() else {
             self.wait(me, Wait::Operand);
             return Ok(false);
         };
@@ -129,7 +128,7 @@ impl Sim<'_> {
         }
         self.core.wait(operand.visible, Some(Stall::Empty));
         let to = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
-        copy_lanes(to, self.data.values(&operand));
+        copy_lanes(to, operand.values);
         let ready = Ready::at(operand.visible);
         let (mut read, mut fresh) = (0, false);
         for p in 0..dst.pieces {
@@ -152,7 +151,7 @@ impl Sim<'_> {
             self.core.operate(Port::Int, Ready::default(), self.core_figures.int_latency);
         }
         self.execution.popped = self.execution.popped.max(read);
-        if self.data.pop(&operand, read) {
+        if self.data.pop(dst.ty.lanes, read) {
             self.execution.queue_line = u64::MAX;
             self.sample(self.core.clock);
             self.wake(Wait::DataRoom, read);
