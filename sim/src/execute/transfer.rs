@@ -34,6 +34,7 @@ impl Sim<'_> {
     }
 
     /// Loads a register from an evaluated address.
+    #[inline(always)]
     pub(super) fn load(&mut self, dst: &Reg, addr: &Address<Place>, at: &Reached) {
         let lanes = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
         let (active, inactive) = lanes.split_at_mut(at.active);
@@ -48,6 +49,8 @@ impl Sim<'_> {
         }
     }
 
+    /// Stores a register to an evaluated address.
+    #[inline(always)]
     pub(super) fn store(&mut self, src: &Reg, addr: &Address<Place>, at: &Reached) {
         let values = &self.execution.lanes[src.slot..src.slot + at.active];
         self.tensors[addr.tensor].write(at.position, values);

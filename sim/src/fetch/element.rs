@@ -34,16 +34,17 @@ impl Sim<'_> {
         Some(ring(k, self.streams[stream].ready.len()))
     }
 
-    /// Makes the current record's element of a stream. Returns false if the fetcher must wait or yield.
+    /// Makes the element of a stream for the current record of unit `u`. Returns false if the fetcher must wait or yield.
     #[inline(always)]
     pub(super) fn make(
         &mut self,
         f: usize,
+        u: usize,
         state: &mut Fetcher,
         s: usize,
     ) -> Result<bool, SimError> {
         let access = self.access;
-        let (u, k) = (access.fetchers[f].unit, state.done);
+        let k = state.done;
         match &access.streams[s].kind {
             Kind::Const(_) => {}
             Kind::IndVar => {
@@ -73,7 +74,7 @@ impl Sim<'_> {
                 stream.values[slot * stream.lanes..(slot + 1) * stream.lanes].fill(value);
                 stream.ready[slot] = ready;
             }
-            Kind::Mem(address, hint) => return self.load_element(f, state, s, address, *hint),
+            Kind::Mem(address, hint) => return self.load_element(f, u, state, s, address, *hint),
         }
         Ok(true)
     }
@@ -83,12 +84,13 @@ impl Sim<'_> {
     fn load_element(
         &mut self,
         f: usize,
+        u: usize,
         state: &mut Fetcher,
         s: usize,
         address: &Address<usize>,
         hint: Hint,
     ) -> Result<bool, SimError> {
-        let (u, k) = (self.access.fetchers[f].unit, state.done);
+        let k = state.done;
         let mut ready = 0;
         state.values.clear();
         for &d in &address.index {
