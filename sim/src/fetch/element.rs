@@ -7,7 +7,6 @@ use crate::error::SimError;
 use crate::scheduler::{Sim, Wait};
 use crate::timeline::Stall;
 use ember_targets::dlc::Hint;
-use std::cmp::Reverse;
 use std::ops::Range;
 
 impl Sim<'_> {
@@ -156,8 +155,7 @@ impl Sim<'_> {
                     false => self.memory.access_read(line, from, hint),
                 };
                 self.memory.counters.requests += 1;
-                self.outstanding.pop();
-                self.outstanding.push(Reverse(done));
+                self.outstanding.hold(done);
                 self.streams[s].line = line;
                 self.streams[s].line_ready = done;
             }
@@ -168,8 +166,7 @@ impl Sim<'_> {
 
     /// Waits until one more request may be in flight. Returns false if the fetcher must yield.
     fn admit(&mut self, f: usize) -> bool {
-        let free = self.outstanding.peek().map_or(0, |free| free.0);
-        self.stall(f, free, Stall::Memory);
+        self.stall(f, self.outstanding.free(), Stall::Memory);
         self.clocks[f] <= self.horizon
     }
 }
