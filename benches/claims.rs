@@ -12,7 +12,7 @@ use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules;
 use ember_rewrite::job;
-use ember_sim::CoreKind;
+use ember_sim::Bindings;
 use ember_tools::lsp;
 use ember_tools::progress::Line;
 use ember_tools::render;
@@ -51,7 +51,7 @@ fn main() {
     for path in INPUTS {
         pruning(path, &options);
     }
-    for (schedule, least) in [("search", 20.0), ("emb-opt0", 5.0)] {
+    for (schedule, least) in [("search", 100.0), ("emb-opt0", 8.0)] {
         simulation(&inputs, &case, &options, schedule, least);
     }
     check_time();
@@ -144,9 +144,9 @@ fn simulation(inputs: &Inputs, case: &Case, options: &Options, schedule: &str, l
     let program = choose(inputs, case, &found).program;
     let (_, elements) = job::physical_bound(inputs, case);
     let ms = median(5, || {
-        let core = CoreKind::OutOfOrder;
-        let run = pipeline::simulate(program.program(), &inputs.machine, case, core, false);
-        run.expect("the program runs");
+        let (tensors, sizes) = case.instance.bind(&program).expect("data");
+        let (data, options) = (Bindings { tensors, sizes }, ember_sim::Options::default());
+        ember_sim::run(&program, &inputs.machine, data, options).expect("the program runs");
     });
     let speed = elements as f64 / 1e3 / ms;
     claim(&format!("simulated table elements, {schedule}"), speed, "M/s", least, false);

@@ -154,12 +154,9 @@ pub fn run(
         let program = contender.program.as_ref().ok()?;
         Some(simulate(program, &inputs.machine, &judge, contender.core, recorded))
     };
-    // What the best program is compared with is run beside the search for it.
-    let (attempt, mut outcomes) = rayon::join(
-        || tuning.best_of(schedule, line),
-        || contenders.par_iter().map(|c| run(c, false)).collect::<Vec<_>>(),
-    );
-    let attempt = attempt?;
+    // These programs are candidates of the search, too, which needs not run them again.
+    let mut outcomes: Vec<_> = contenders.par_iter().map(|c| run(c, false)).collect();
+    let attempt = tuning.best_of(schedule, line)?;
     let chosen = attempt.program(inputs, schedule)?.clone();
     let best = contender(&options.schedule, CoreKind::OutOfOrder, inputs, schedule, &attempt);
     let found = attempt.searched;

@@ -1,5 +1,8 @@
-//! Calendars record the use of a shared resource over time. Requests may arrive out of time order.
+//! Shared resources over time: calendars record their use, for requests that may arrive out of time order; slots are held
+//! for as long as a request is in flight.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 /// The number of slots that a calendar remembers. A request further in the past finds its slot taken and gets a later
@@ -81,6 +84,34 @@ impl Pipe {
         let slot = self.calendar.take((at << 10).div_ceil(self.ticks));
         let start = slot * self.ticks;
         (start >> 10, (start + self.ticks).div_ceil(1024))
+    }
+}
+
+/// The slots for requests in flight.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    /// The cycle in which each slot is free.
+    free: BinaryHeap<Reverse<u64>>,
+}
+
+impl Slots {
+    /// Builds slots that are free from the start.
+    pub(crate) fn new(slots: u64) -> Slots {
+        Slots { free: (0..slots).map(|_| Reverse(0)).collect() }
+    }
+
+    /// Returns the cycle in which a slot is free.
+    #[inline]
+    pub(crate) fn free(&self) -> u64 {
+        self.free.peek().map_or(0, |first| first.0)
+    }
+
+    /// Holds the slot that is free first until a cycle.
+    #[inline]
+    pub(crate) fn hold(&mut self, until: u64) {
+        if let Some(mut first) = self.free.peek_mut() {
+            first.0 = until;
+        }
     }
 }
 

@@ -8,7 +8,9 @@ mod expression;
 mod layout;
 mod matrix;
 
-pub(crate) use access::{AccessCode, Kind, Step, StreamCode, UnitCode, compile_access};
+pub(crate) use access::{
+    AccessCode, FetcherCode, Kind, Step, StreamCode, UnitCode, compile_access,
+};
 pub(crate) use execute::{ExecuteCode, Inst, Place, Reg, compile_execute};
 pub(crate) use matrix::Product;
 

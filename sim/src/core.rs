@@ -109,6 +109,14 @@ impl Core {
         }
     }
 
+    /// Stalls the front end until a value is ready.
+    #[inline(always)]
+    fn wait_for(&mut self, value: Ready) {
+        if value.cycle() > self.clock {
+            self.wait(value.cycle(), value.stall());
+        }
+    }
+
     /// Starts a micro-operation whose operands are ready at a time; returns its start cycle.
     #[inline(always)]
     pub(crate) fn start(&mut self, port: Port, ready: Ready) -> u64 {
@@ -117,11 +125,10 @@ impl Core {
             self.clock += 1;
             self.slots = 0;
         }
-        let oldest = self.rob[self.head];
-        self.wait(oldest.cycle(), oldest.stall());
+        self.wait_for(self.rob[self.head]);
         if self.in_order {
             self.wait(self.started, None);
-            self.wait(ready.cycle(), ready.stall());
+            self.wait_for(ready);
         }
         self.slots += 1;
         let start = self.ports[port as usize].take(self.clock.max(ready.cycle()));

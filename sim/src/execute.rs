@@ -127,6 +127,7 @@ impl Sim<'_> {
     }
 
     /// Runs one instruction. Returns false if it must wait.
+    #[inline(always)]
     fn instruction(&mut self) -> Result<bool, SimError> {
         let code = self.code;
         let mut next = self.execution.inst + 1;
@@ -211,7 +212,8 @@ impl Sim<'_> {
                 }
             }
             Inst::Load { dst, addr } => {
-                self.load(dst, addr)?;
+                let at = self.reach(addr)?;
+                self.load(dst, addr, &at);
             }
             Inst::Touch { addr } => self.touch(addr),
             Inst::Store { src, addr } => {
@@ -219,7 +221,8 @@ impl Sim<'_> {
                 self.store(src, addr, &at);
             }
             Inst::Accumulate { op, src, old, addr, port, latency } => {
-                let at = self.load(old, addr)?;
+                let at = self.reach(addr)?;
+                self.load(old, addr, &at);
                 binary(*op, src.ty.dtype, &mut self.execution.lanes, old, old, src);
                 self.operate(*port, *latency, old, &[old, src]);
                 self.store(old, addr, &at);

@@ -2,7 +2,7 @@
 
 mod element;
 
-use crate::code::{AccessCode, Kind, StreamCode, UnitCode};
+use crate::code::{AccessCode, FetcherCode, Kind, StreamCode, UnitCode};
 use crate::data::{raw, scalar};
 use crate::error::SimError;
 use crate::scheduler::{BURST, Sim, Status, Wait};
@@ -109,40 +109,39 @@ impl Sim<'_> {
     }
 
     fn fetch_records(&mut self, f: usize, state: &mut Fetcher) -> Result<(), SimError> {
-        let code = &self.access.fetchers[f];
+        let access = self.access;
+        let code = &access.fetchers[f];
         for _ in 0..BURST {
             if self.clocks[f] > self.horizon {
                 break;
             }
-            if !state.begun && !self.begin(f, state) {
+            if !state.begun && !self.begin(f, code, state) {
                 break;
             }
             if !state.begun {
                 continue;
             }
             while let Some(&stream) = code.streams.get(state.next) {
-                if !self.make(f, state, stream)? {
+                if !self.make(f, code.unit, state, stream)? {
                     return Ok(());
                 }
                 state.next += 1;
             }
             self.clocks[f] += code.cycles;
-            self.end(f, state);
+            self.end(f, code, state);
         }
         Ok(())
     }
 
     /// Ends a record whose streams have been made.
-    fn end(&mut self, f: usize, state: &mut Fetcher) {
-        let access = self.access;
-        let code = &access.fetchers[f];
+    fn end(&mut self, f: usize, code: &FetcherCode, state: &mut Fetcher) {
         state.next = 0;
         state.begun = false;
         if code.after.is_none() && code.unit != 0 {
             if state.last {
                 self.leave(f, state, code.unit);
             } else {
-                state.index += access.units[code.unit].step;
+                state.index += self.access.units[code.unit].step;
             }
         }
         self.finish_record(f, state);
@@ -154,14 +153,13 @@ impl Sim<'_> {
     }
 
     /// Begins the fetcher's next record. Returns false if it must wait.
-    fn begin(&mut self, f: usize, state: &mut Fetcher) -> bool {
-        let code = &self.access.fetchers[f];
+    fn begin(&mut self, f: usize, code: &FetcherCode, state: &mut Fetcher) -> bool {
         if self.marshaller.epoch < code.epoch && !self.has_room_ahead(f, state) {
             self.wait(f, Wait::Turn);
             return false;
         }
         if code.unit != 0 && code.after.is_none() {
-            return self.step(f, state);
+            return self.step(f, code, state);
         }
         if code.unit == 0 && state.done == 1 {
             return self.exhausted(f);
@@ -219,9 +217,9 @@ impl Sim<'_> {
     }
 
     /// Steps a unit's loop. Returns false if it must wait.
-    fn step(&mut self, f: usize, state: &mut Fetcher) -> bool {
-        let code = &self.access.fetchers[f];
-        let unit = &self.access.units[code.unit];
+    fn step(&mut self, f: usize, code: &FetcherCode, state: &mut Fetcher) -> bool {
+        let access = self.access;
+        let unit = &access.units[code.unit];
         // A record's slot is free once the marshaller and every unit inside are past it.
         let within = unit.children.iter().map(|&c| self.fetchers[c].parent);
         let past = within.fold(self.units[code.unit].taken, u64::min);
@@ -229,7 +227,7 @@ impl Sim<'_> {
             self.wait(f, Wait::Storage(code.unit));
             return false;
         }
-        if !state.traversing && !self.enter(f, state) {
+        if !state.traversing && !self.enter(f, unit, state) {
             return false;
         }
         self.memory.counters.iterations += 1;
@@ -253,11 +251,9 @@ impl Sim<'_> {
     }
 
     /// Enters the traversal of the parent's next iteration. Returns false if it must wait.
-    fn enter(&mut self, f: usize, state: &mut Fetcher) -> bool {
-        let access = self.access;
-        let unit = &access.units[access.fetchers[f].unit];
+    fn enter(&mut self, f: usize, unit: &UnitCode, state: &mut Fetcher) -> bool {
         let (p, k) = (unit.parent, state.parent);
-        let stepper = access.units[p].stepper;
+        let stepper = self.access.units[p].stepper;
         if self.fetchers[stepper].done <= k {
             if self.status[stepper] == Status::Done {
                 return self.exhausted(f);

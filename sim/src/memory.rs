@@ -5,7 +5,7 @@
 mod cache;
 mod dram;
 
-use crate::calendar::Pipe;
+use crate::calendar::{Pipe, Slots};
 use crate::stats::Counters;
 use cache::Cache;
 use dram::Dram;
@@ -70,8 +70,8 @@ pub(crate) struct Memory {
     l2_latency: u64,
     llc_latency: u64,
     queue_latency: u64,
-    /// The cycle in which each miss buffer of the core is free again.
-    mshrs: Vec<u64>,
+    /// The miss buffers of the core.
+    mshrs: Slots,
     pub(crate) counters: Counters,
 }
 
@@ -89,7 +89,7 @@ impl Memory {
             l2_latency: machine.l2.latency,
             llc_latency: machine.llc.latency,
             queue_latency: machine.queue.read_latency,
-            mshrs: vec![0; core.mshrs as usize],
+            mshrs: Slots::new(core.mshrs),
             counters: Counters::default(),
         }
     }
@@ -124,14 +124,8 @@ impl Memory {
     }
 
     fn core_miss(&mut self, line: u64, at: u64, dirty: bool) -> u64 {
-        let (mut free, mut first) = (0, u64::MAX);
-        for (i, &until) in self.mshrs.iter().enumerate() {
-            if until < first {
-                (free, first) = (i, until);
-            }
-        }
-        let done = self.l2_read(line, at.max(first));
-        self.mshrs[free] = done;
+        let done = self.l2_read(line, at.max(self.mshrs.free()));
+        self.mshrs.hold(done);
         if let Some(victim) = self.l1.insert(line, done, dirty) {
             self.l2_write(victim, done);
         }

@@ -6,38 +6,33 @@ use ember_targets::dlc::Type;
 use ember_targets::machine::Queue;
 use std::collections::VecDeque;
 
-/// The data queue: a ring of chunks. One chunk is filled; when full or flushed, it is closed and visible to the execute
-/// unit; when drained, it is free again.
+/// The data queue. Its chunks go around: a free chunk is filled; when full or flushed, it is closed and visible to the
+/// execute unit; when drained, it is free again.
 #[derive(Debug)]
 pub(crate) struct DataQueue {
-    chunks: Vec<Chunk>,
+    /// The free chunks, in the order in which they were drained, each with the cycle from which on it may be filled.
+    free: VecDeque<(u64, Chunk)>,
+    /// The chunk that is filled: the open one.
+    writing: Option<Chunk>,
+    /// The closed chunks behind the one that is read, each with the cycle from which on it may be read.
+    closed: VecDeque<(u64, Chunk)>,
+    /// The oldest closed chunk, from which operands are popped.
+    reading: Option<(u64, Chunk)>,
     chunk_bytes: u64,
     lines: Lines,
-    writing: usize,
-    reading: usize,
     /// The cycle in which the last operand was written.
     written_at: u64,
     /// The number of bytes in the queue.
     pub(crate) bytes: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Chunk {
-    state: State,
     used: u64,
     operands: Vec<(Type, u64)>,
     values: Vec<u64>,
     next_operand: usize,
     next_value: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
-    /// May be filled from this cycle on.
-    Free(u64),
-    Open,
-    /// May be read from this cycle on.
-    Closed(u64),
 }
 
 /// The layout of operands of one type in the queue.
@@ -77,47 +72,34 @@ pub(crate) enum Room {
 
 /// A visible operand.
 #[derive(Debug)]
-pub(crate) struct Operand {
+pub(crate) struct Operand<'a> {
     pub(crate) ty: Type,
     /// Its offset in its chunk.
     pub(crate) offset: u64,
-    /// The position of its first value, for [`DataQueue::values`].
-    first: usize,
+    pub(crate) values: &'a [u64],
     /// The cycle in which it became visible.
     pub(crate) visible: u64,
 }
 
 impl DataQueue {
     pub(crate) fn new(queue: &Queue, lines: Lines) -> DataQueue {
-        let chunk = || Chunk {
-            state: State::Free(0),
-            used: 0,
-            operands: Vec::new(),
-            values: Vec::new(),
-            next_operand: 0,
-            next_value: 0,
-        };
         DataQueue {
-            chunks: (0..queue.chunks).map(|_| chunk()).collect(),
+            free: (0..queue.chunks).map(|_| (0, Chunk::default())).collect(),
+            writing: None,
+            closed: VecDeque::new(),
+            reading: None,
             chunk_bytes: queue.chunk_bytes,
             lines,
-            writing: 0,
-            reading: 0,
             written_at: 0,
             bytes: 0,
         }
     }
 
-    fn following(&self, chunk: usize) -> usize {
-        if chunk + 1 == self.chunks.len() { 0 } else { chunk + 1 }
-    }
-
     /// Returns the offset of an operand in the open chunk, if there is one with room for it.
     #[inline(always)]
     pub(crate) fn fits(&self, operand: &Format) -> Option<u64> {
-        let chunk = &self.chunks[self.writing];
-        let offset = operand.offset(chunk.used);
-        (chunk.state == State::Open && offset + operand.bytes <= self.chunk_bytes).then_some(offset)
+        let offset = operand.offset(self.writing.as_ref()?.used);
+        (offset + operand.bytes <= self.chunk_bytes).then_some(offset)
     }
 
     /// Looks for room at a cycle if no open chunk has it. Closes the open chunk if the operand does not fit it; the
@@ -126,14 +108,12 @@ impl DataQueue {
         if operand.bytes > self.chunk_bytes {
             return (Room::Never, false);
         }
-        let closed = self.chunks[self.writing].state == State::Open;
-        if closed {
-            self.close(at);
-        }
-        let room = match self.chunks[self.writing].state {
-            State::Free(since) if since > at => Room::Later(since),
-            State::Free(_) | State::Open => Room::Yes,
-            State::Closed(_) => Room::Full,
+        let closed = self.writing.is_some();
+        self.close(at);
+        let room = match self.free.front() {
+            Some(&(since, _)) if since > at => Room::Later(since),
+            Some(_) => Room::Yes,
+            None => Room::Full,
         };
         (room, closed)
     }
@@ -142,15 +122,17 @@ impl DataQueue {
     /// it takes including its alignment.
     #[inline(always)]
     pub(crate) fn takes(&self, operand: &Format, offset: u64) -> (u64, u64) {
-        let (used, end) = (self.chunks[self.writing].used, offset + operand.bytes);
+        let used = self.writing.as_ref().map_or(0, |chunk| chunk.used);
+        let end = offset + operand.bytes;
         (self.lines.after(end) - self.lines.after(used), end - used)
     }
 
     /// Writes an operand into its room by a cycle. Returns true if that closed the chunk.
     #[inline]
     pub(crate) fn push(&mut self, operand: &Format, values: &[u64], offset: u64, by: u64) -> bool {
-        let chunk = &mut self.chunks[self.writing];
-        chunk.state = State::Open;
+        let free = &mut self.free;
+        let open = || free.pop_front().map_or_else(Chunk::default, |(_, chunk)| chunk);
+        let chunk = self.writing.get_or_insert_with(open);
         chunk.operands.push((operand.ty, offset));
         match values {
             [value] => chunk.values.push(*value),
@@ -166,59 +148,67 @@ impl DataQueue {
         full
     }
 
+    /// Closes the open chunk, if there is one.
     fn close(&mut self, at: u64) {
-        self.chunks[self.writing].state = State::Closed(at);
-        self.writing = self.following(self.writing);
+        let Some(chunk) = self.writing.take() else { return };
+        match self.reading {
+            None => self.reading = Some((at, chunk)),
+            Some(_) => self.closed.push_back((at, chunk)),
+        }
     }
 
     /// Makes a partly filled chunk visible to a reader that has waited since a cycle. Returns true if there was one.
     pub(crate) fn flush(&mut self, at: u64) -> bool {
-        let open = self.chunks[self.writing].state == State::Open;
-        if open {
-            self.close(at.max(self.written_at));
-        }
+        let open = self.writing.is_some();
+        self.close(at.max(self.written_at));
         open
+    }
+
+    /// Returns true if no operand is visible.
+    #[inline(always)]
+    pub(crate) fn shows_nothing(&self) -> bool {
+        self.reading.is_none()
     }
 
     /// Returns the next operand if it is visible.
     #[inline]
-    pub(crate) fn front(&self) -> Option<Operand> {
-        let chunk = &self.chunks[self.reading];
-        let State::Closed(visible) = chunk.state else { return None };
+    pub(crate) fn front(&self) -> Option<Operand<'_>> {
+        let (visible, chunk) = self.reading.as_ref()?;
         let &(ty, offset) = chunk.operands.get(chunk.next_operand)?;
-        Some(Operand { ty, offset, first: chunk.next_value, visible })
+        let first = chunk.next_value;
+        let values = &chunk.values[first..first + ty.lanes as usize];
+        Some(Operand { ty, offset, values, visible: *visible })
     }
 
-    /// Returns the values of [`DataQueue::front`].
+    /// Pops the front operand, which has some lanes and has been read by a cycle. Returns true if that freed its chunk.
     #[inline]
-    pub(crate) fn values(&self, operand: &Operand) -> &[u64] {
-        let first = operand.first;
-        &self.chunks[self.reading].values[first..first + operand.ty.lanes as usize]
-    }
-
-    /// Pops the front operand, read by a cycle. Returns true if that freed its chunk.
-    #[inline]
-    pub(crate) fn pop(&mut self, operand: &Operand, read: u64) -> bool {
-        let chunk = &mut self.chunks[self.reading];
+    pub(crate) fn pop(&mut self, lanes: u32, read: u64) -> bool {
+        let Some((_, chunk)) = &mut self.reading else { return false };
         chunk.next_operand += 1;
-        chunk.next_value += operand.ty.lanes as usize;
+        chunk.next_value += lanes as usize;
         let drained = chunk.next_operand == chunk.operands.len();
         if drained {
-            self.bytes -= chunk.used;
-            chunk.state = State::Free(read);
-            chunk.used = 0;
-            chunk.operands.clear();
-            chunk.values.clear();
-            chunk.next_operand = 0;
-            chunk.next_value = 0;
-            self.reading = self.following(self.reading);
+            self.drain(read);
         }
         drained
     }
 
+    /// Frees the chunk that has been read, and begins the next.
+    fn drain(&mut self, read: u64) {
+        let Some((_, mut chunk)) = std::mem::replace(&mut self.reading, self.closed.pop_front())
+        else {
+            return;
+        };
+        self.bytes -= chunk.used;
+        chunk.operands.clear();
+        chunk.values.clear();
+        self.free.push_back((read, Chunk { used: 0, next_operand: 0, next_value: 0, ..chunk }));
+    }
+
     /// Returns the number of operands that remain.
     pub(crate) fn left(&self) -> usize {
-        self.chunks.iter().map(|c| c.operands.len() - c.next_operand).sum()
+        let closed = self.closed.iter().chain(&self.reading).map(|(_, chunk)| chunk);
+        closed.chain(&self.writing).map(|chunk| chunk.operands.len() - chunk.next_operand).sum()
     }
 }
 

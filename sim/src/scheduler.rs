@@ -4,7 +4,7 @@
 //! runs until another clock is earlier, so that shared resources see requests nearly in time order. The modules of the
 //! actors contain their behaviour.
 
-use crate::calendar::Calendar;
+use crate::calendar::{Calendar, Slots};
 use crate::code::{AccessCode, ExecuteCode};
 use crate::core::Core;
 use crate::data::Held;
@@ -16,8 +16,6 @@ use crate::memory::{Lines, Memory};
 use crate::queue::{ControlQueue, DataQueue};
 use crate::timeline::{Samples, Stall, Track};
 use ember_targets::machine::{self, Machine};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// The maximum number of steps of an actor before limits are checked again.
 pub(crate) const BURST: usize = 4096;
@@ -81,8 +79,8 @@ pub(crate) struct Sim<'a> {
     pub(crate) fetchers: Vec<Fetcher>,
     pub(crate) units: Vec<UnitState>,
     pub(crate) streams: Vec<StreamState>,
-    /// The cycle in which each slot for a request in flight is free.
-    pub(crate) outstanding: BinaryHeap<Reverse<u64>>,
+    /// The access unit's requests in flight.
+    pub(crate) outstanding: Slots,
     pub(crate) request_port: Calendar,
     pub(crate) data: DataQueue,
     pub(crate) control: ControlQueue,
@@ -123,7 +121,7 @@ impl Sim<'_> {
             fetchers: access.fetchers.iter().map(|_| Fetcher::default()).collect(),
             units: access.units.iter().map(UnitState::new).collect(),
             streams: access.streams.iter().map(|s| StreamState::new(s, access)).collect(),
-            outstanding: (0..machine.access.outstanding).map(|_| Reverse(0)).collect(),
+            outstanding: Slots::new(machine.access.outstanding),
             request_port: Calendar::new(machine.access.requests_per_cycle),
             data: DataQueue::new(&machine.queue, lines),
             control: ControlQueue::new(&machine.queue),

@@ -267,20 +267,18 @@ impl Case {
     ) -> Result<Measure, NoProgram> {
         let limit = cycles.min(self.cycle_limit);
         let options = ember_sim::Options { max_cycles: limit, ..ember_sim::Options::default() };
-        self.ranking.measure(print(program), limit, || {
-            let Outcome { stats, tensors, .. } = simulate_with(program, machine, self, options)?;
-            let expected = self.all_expected(program, &tensors);
-            Ok(Ended { stats, expected })
-        })
+        let run = || Ok(self.ended(program, &simulate_with(program, machine, self, options)?));
+        self.ranking.measure(&print(program), limit, run).map_err(NoProgram::Run)
     }
 
-    /// Returns true if the tensors at the end of a run, as far as the program writes them, are the reference's to the
-    /// bit.
-    fn all_expected(&self, program: &Program, tensors: &[Tensor]) -> bool {
-        let mut written = program.tensors.iter().zip(tensors).filter(|(tensor, _)| tensor.writable);
-        written.all(|(tensor, data)| {
+    /// Returns the part of a run's outcome that is kept. Its results are those of the reference if the tensors at the
+    /// end, as far as the program writes them, are the reference's to the bit.
+    fn ended(&self, program: &Program, outcome: &Outcome) -> Ended {
+        let tensors = program.tensors.iter().zip(&outcome.tensors);
+        let expected = tensors.filter(|(tensor, _)| tensor.writable).all(|(tensor, data)| {
             self.expected.get(&tensor.name).is_some_and(|expected| expected.same_bits(data))
-        })
+        });
+        Ended { stats: outcome.stats.clone(), expected }
     }
 
     /// Binds a program to this data. Tensors that the reference computes have its values if `computed` says so of their
@@ -510,7 +508,8 @@ pub fn store(instance: &Instance) -> Store {
     }
 }
 
-/// Runs a program on the data of a case. A program that was ranked there with the reference's results does not run again.
+/// Runs a program on the data of a case. A program that has run there already, with the reference's results, does not run
+/// again.
 pub fn simulate(
     program: &Program,
     machine: &Machine,
@@ -519,12 +518,20 @@ pub fn simulate(
     recorded: bool,
 ) -> Result<Outcome, Failure> {
     let options = ember_sim::Options { core, recorded, max_cycles: case.cycle_limit };
-    let ranked = core == ember_sim::Options::default().core && !recorded;
-    if ranked && let Some(stats) = case.ranking.expected(&print(program)) {
-        let Bindings { tensors, .. } = case.bind(program, |_| true)?;
-        return Ok(Outcome { tensors, stats, recording: None });
+    let run = || simulate_with(program, machine, case, options);
+    if core != ember_sim::Options::default().core || recorded {
+        return run();
     }
-    simulate_with(program, machine, case, options)
+    let text = print(program);
+    let mut outcome = None;
+    case.ranking
+        .measure(&text, case.cycle_limit, || Ok(case.ended(program, outcome.insert(run()?))))?;
+    if let Some(outcome) = outcome {
+        return Ok(outcome);
+    }
+    let Some(stats) = case.ranking.expected(&text) else { return run() };
+    let Bindings { tensors, .. } = case.bind(program, |_| true)?;
+    Ok(Outcome { tensors, stats, recording: None })
 }
 
 fn simulate_with(

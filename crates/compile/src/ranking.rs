@@ -1,7 +1,7 @@
 //! The measures of programs on the data of one case. Many searches find the same program, and it runs once for all of
 //! them.
 
-use crate::pipeline::{Failure, NoProgram};
+use crate::pipeline::Failure;
 use ember_sim::{SimError, Stats};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,7 +33,7 @@ enum Known {
     /// It was stopped after so many cycles.
     Longer(u64),
     /// It ran to its end.
-    Ended(Box<Result<Ended, NoProgram>>),
+    Ended(Box<Result<Ended, Failure>>),
 }
 
 /// The measures by the text of programs.
@@ -47,26 +47,25 @@ impl Ranking {
     /// measure is known. A thread that asks for a program that another thread runs waits for the result.
     pub(crate) fn measure(
         &self,
-        text: String,
+        text: &str,
         limit: u64,
         run: impl FnOnce() -> Result<Ended, Failure>,
-    ) -> Result<Measure, NoProgram> {
-        let entry = Arc::clone(lock(&self.known).entry(text).or_default());
+    ) -> Result<Measure, Failure> {
+        let entry = Arc::clone(lock(&self.known).entry(text.to_owned()).or_default());
         let mut known = lock(&entry);
         if matches!(&*known, Known::Nothing) || matches!(&*known, Known::Longer(n) if *n < limit) {
             *known = match run() {
                 Err(Failure::Run(SimError::Cycles { limit })) => Known::Longer(limit),
-                Err(failure) => Known::Ended(Box::new(Err(NoProgram::Run(failure)))),
-                Ok(ended) => Known::Ended(Box::new(Ok(ended))),
+                ended => Known::Ended(Box::new(ended)),
             };
         }
         if let Known::Ended(end) = &*known {
-            let Ended { stats, .. } = end.as_ref().as_ref().map_err(NoProgram::clone)?;
+            let Ended { stats, .. } = end.as_ref().as_ref().map_err(Failure::clone)?;
             if stats.cycles <= limit {
                 return Ok(Measure { cycles: stats.cycles, energy_j: stats.energy_j });
             }
         }
-        Err(NoProgram::Run(Failure::Run(SimError::Cycles { limit })))
+        Err(Failure::Run(SimError::Cycles { limit }))
     }
 
     /// Returns the counts of a program's run if it came to its end with the reference's results.

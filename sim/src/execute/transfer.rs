@@ -2,7 +2,7 @@
 
 use crate::code::{Address, Located, Place, Reg};
 use crate::core::{Port, Ready};
-use crate::data::copy_lanes;
+use crate::data::{clear, copy_lanes};
 use crate::error::SimError;
 use crate::scheduler::{Sim, Status, Wait};
 use crate::timeline::Stall;
@@ -33,21 +33,20 @@ impl Sim<'_> {
         Ok(Reached { position, active, address, end, ready })
     }
 
-    /// Loads a register; returns the evaluated address.
-    pub(super) fn load(&mut self, dst: &Reg, addr: &Address<Place>) -> Result<Reached, SimError> {
-        let at = self.reach(addr)?;
+    /// Loads a register from an evaluated address.
+    #[inline(always)]
+    pub(super) fn load(&mut self, dst: &Reg, addr: &Address<Place>, at: &Reached) {
         let lanes = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
         let (active, inactive) = lanes.split_at_mut(at.active);
         self.tensors[addr.tensor].read(at.position, active);
-        inactive.fill(0);
+        clear(inactive);
         self.memory.counters.elements += at.active as u64;
         let mut first = at.address;
         for p in 0..dst.pieces {
-            let end = self.end_of_piece(dst, &at, p, first);
+            let end = self.end_of_piece(dst, at, p, first);
             self.execution.ready[dst.piece + p] = self.load_span(first, end, at.ready);
             first = end;
         }
-        Ok(at)
     }
 
     /// Loads the lines of an address for no register; nothing happens outside of the tensor.
@@ -61,6 +60,8 @@ impl Sim<'_> {
         }
     }
 
+    /// Stores a register to an evaluated address.
+    #[inline(always)]
     pub(super) fn store(&mut self, src: &Reg, addr: &Address<Place>, at: &Reached) {
         let values = &self.execution.lanes[src.slot..src.slot + at.active];
         self.tensors[addr.tensor].write(at.position, values);
@@ -114,18 +115,17 @@ impl Sim<'_> {
     /// Pops an operand. Returns false if none is visible.
     pub(super) fn pop(&mut self, dst: &Reg) -> Result<bool, SimError> {
         let me = self.execute_id();
-        let mut front = self.data.front();
-        if front.is_none() {
+        if self.data.shows_nothing() {
             // A waiting marshaller makes its partly filled chunk visible.
             let now = self.core.clock;
             let other = self.marshaller_id();
             let waits = self.status[other] != Status::Ready
                 || (self.marshaller.stalled && self.clocks[other] > now);
-            if waits && self.data.flush(now) {
-                front = self.data.front();
+            if waits {
+                self.data.flush(now);
             }
         }
-        let Some(operand) = front else {
+        let Some(operand) = self.data.front() else {
             self.wait(me, Wait::Operand);
             return Ok(false);
         };
@@ -142,7 +142,7 @@ impl Sim<'_> {
         }
         self.core.wait(operand.visible, Some(Stall::Empty));
         let to = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
-        copy_lanes(to, self.data.values(&operand));
+        copy_lanes(to, operand.values);
         let ready = Ready::at(operand.visible);
         let (mut read, mut fresh) = (0, false);
         for p in 0..dst.pieces {
@@ -165,7 +165,7 @@ impl Sim<'_> {
             self.core.operate(Port::Int, Ready::default(), self.core_figures.int_latency);
         }
         self.execution.popped = self.execution.popped.max(read);
-        if self.data.pop(&operand, read) {
+        if self.data.pop(dst.ty.lanes, read) {
             self.execution.queue_line = u64::MAX;
             self.sample(self.core.clock);
             self.wake(Wait::DataRoom, read);

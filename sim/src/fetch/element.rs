@@ -2,11 +2,11 @@
 
 use super::{Fetcher, apply, ring};
 use crate::code::{Address, Kind};
+use crate::data::clear;
 use crate::error::SimError;
 use crate::scheduler::{Sim, Wait};
 use crate::timeline::Stall;
 use ember_targets::dlc::Hint;
-use std::cmp::Reverse;
 use std::ops::Range;
 
 impl Sim<'_> {
@@ -33,16 +33,17 @@ impl Sim<'_> {
         Some(ring(k, self.streams[stream].ready.len()))
     }
 
-    /// Makes the current record's element of a stream. Returns false if the fetcher must wait or yield.
+    /// Makes the element of a stream for the current record of unit `u`. Returns false if the fetcher must wait or yield.
     #[inline(always)]
     pub(super) fn make(
         &mut self,
         f: usize,
+        u: usize,
         state: &mut Fetcher,
         s: usize,
     ) -> Result<bool, SimError> {
         let access = self.access;
-        let (u, k) = (access.fetchers[f].unit, state.done);
+        let k = state.done;
         match &access.streams[s].kind {
             Kind::Const(_) => {}
             Kind::IndVar => {
@@ -72,7 +73,7 @@ impl Sim<'_> {
                 stream.values[slot * stream.lanes..(slot + 1) * stream.lanes].fill(value);
                 stream.ready[slot] = ready;
             }
-            Kind::Mem(address, hint) => return self.load_element(f, state, s, address, *hint),
+            Kind::Mem(address, hint) => return self.load_element(f, u, state, s, address, *hint),
         }
         Ok(true)
     }
@@ -82,12 +83,13 @@ impl Sim<'_> {
     fn load_element(
         &mut self,
         f: usize,
+        u: usize,
         state: &mut Fetcher,
         s: usize,
         address: &Address<usize>,
         hint: Hint,
     ) -> Result<bool, SimError> {
-        let (u, k) = (self.access.fetchers[f].unit, state.done);
+        let k = state.done;
         let mut ready = 0;
         state.values.clear();
         for &d in &address.index {
@@ -117,7 +119,7 @@ impl Sim<'_> {
         if !values.is_empty() {
             let (active, inactive) = values.split_at_mut(located.active);
             self.tensors[address.tensor].read(located.position, active);
-            inactive.fill(0);
+            clear(inactive);
         }
         stream.ready[slot] = state.arrived.max(self.clocks[f]);
         self.memory.counters.elements += located.active as u64;
@@ -153,8 +155,7 @@ impl Sim<'_> {
                     false => self.memory.access_read(line, from, hint),
                 };
                 self.memory.counters.requests += 1;
-                self.outstanding.pop();
-                self.outstanding.push(Reverse(done));
+                self.outstanding.hold(done);
                 self.streams[s].line = line;
                 self.streams[s].line_ready = done;
             }
@@ -165,8 +166,7 @@ impl Sim<'_> {
 
     /// Waits until one more request may be in flight. Returns false if the fetcher must yield.
     fn admit(&mut self, f: usize) -> bool {
-        let free = self.outstanding.peek().map_or(0, |free| free.0);
-        self.stall(f, free, Stall::Memory);
+        self.stall(f, self.outstanding.free(), Stall::Memory);
         self.clocks[f] <= self.horizon
     }
 }

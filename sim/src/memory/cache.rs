@@ -86,19 +86,12 @@ impl Cache {
     /// be written back.
     pub(super) fn insert(&mut self, line: u64, ready: u64, dirty: bool) -> Option<u64> {
         let first = self.set(line);
-        let mut entry = first;
-        let mut oldest = 0;
-        for i in first..first + self.ways {
-            if self.tags[i] == 0 {
-                entry = i;
-                break;
-            }
-            // Ages are differences, so the counter may wrap.
-            let age = self.clock.wrapping_sub(self.used[i]);
-            if age >= oldest {
-                (entry, oldest) = (i, age);
-            }
-        }
+        let set = first..first + self.ways;
+        // Ages are differences, so the counter may wrap.
+        let ages = self.used[set.clone()].iter().map(|&used| self.clock.wrapping_sub(used));
+        let oldest = || ages.enumerate().max_by_key(|&(_, age)| age).map_or(0, |(way, _)| way);
+        let empty = self.tags[set].iter().position(|&tag| tag == 0);
+        let entry = first + empty.unwrap_or_else(oldest);
         let victim =
             (self.tags[entry] != 0 && self.state[entry] & 1 == 1).then(|| self.tags[entry] - 1);
         self.tags[entry] = line + 1;

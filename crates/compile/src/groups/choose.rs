@@ -109,10 +109,6 @@ impl<'a> Chooser<'a> {
             others.iter().partition(|other| other.goal == self.goal);
         let own = self.choose_each(searched, &alike);
         let Some(case) = self.rank else { return own };
-        let cycles = |chosen: &Chosen| {
-            let measure = case.rank_within(&chosen.program, &self.inputs.machine, self.cycles);
-            measure.map_or(u64::MAX, |measure| measure.cycles)
-        };
         // The program of a model of one group was compared with those of its kind already.
         let compared = searched.plan.groups.len() == 1 && own.is_ok();
         let whole = unlike.into_iter().chain(if compared { Vec::new() } else { alike });
@@ -120,13 +116,17 @@ impl<'a> Chooser<'a> {
         if whole.is_empty() {
             return own;
         }
-        // The first of equals is the own program.
-        let all: Vec<&Chosen> = own.as_ref().ok().into_iter().chain(whole).collect();
-        let measured = threads::map(&all, |chosen| cycles(chosen));
-        let best = all.iter().zip(measured).min_by_key(|(_, cycles)| *cycles);
-        match best.map(|(best, _)| (*best).clone()) {
-            Some(best) => Ok(best),
-            None => own,
+        let cycles = |chosen: &Chosen, limit: u64| {
+            let measure = case.rank_within(&chosen.program, &self.inputs.machine, limit);
+            measure.map_or(u64::MAX, |measure| measure.cycles)
+        };
+        // What takes longer than the own program is not run to its end.
+        let fastest = own.as_ref().map_or(u64::MAX, |own| cycles(own, self.cycles));
+        let measured = threads::map(&whole, |chosen| cycles(chosen, self.cycles.min(fastest)));
+        match whole.iter().zip(measured).min_by_key(|(_, cycles)| *cycles) {
+            // The own program is the first of equals.
+            Some((best, cycles)) if own.is_err() || cycles < fastest => Ok((*best).clone()),
+            _ => own,
         }
     }
 
