@@ -15,6 +15,8 @@ use ember_tools::explain;
 use ember_tools::kernel;
 use ember_tools::progress::Line;
 use ember_tools::render;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +24,12 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 /// Compiles a model and prints the report, or the best program in some form.
-pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<ExitCode> {
+pub(super) fn main_job(
+    sources: &mut Sources,
+    model: &Path,
+    common: &Common,
+    line: &Line,
+) -> Checked<ExitCode> {
     if models::is_kernel(sources, model) {
         return kernel_job(sources, model, common);
     }
@@ -39,17 +46,14 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
         return write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS);
     }
     let expected = expected(sources, common, &inputs)?;
-    let line = Line::on_terminal();
     let read = (started, started.elapsed());
     let recorded = common.timeline.is_some() || common.html.is_some();
-    let done = job::run(sources, &inputs, &options, Scope::Whole, recorded, read, &line);
-    line.done();
-    let mut done = done?;
+    let mut done = job::run(sources, &inputs, &options, Scope::Whole, recorded, read, line)?;
     if let (Some(path), Some(recording)) = (&common.timeline, &done.recording) {
         write_output(path, recording.timeline.to_string())?;
     }
     if let Some(path) = &common.html {
-        let groups = explained(&inputs, &options)?;
+        let groups = explained(&inputs, &options, line)?;
         let recording = done.recording.as_ref();
         let activity = recording.map(|own| html::activity(&own.timeline)).unwrap_or_default();
         let statements = recording.map_or(&[][..], |own| &own.statements);
@@ -57,6 +61,7 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
         let page = html::page(&Page::Report { report: &done.report, activity, lines, groups });
         write_output(path, page)?;
     }
+    line.done();
     write_outputs(common, &done.outputs)?;
     done.report.expected = expected.map(|e| e.compare(&done.outputs)).unwrap_or_default();
     done.report.trace = common.trace.then(|| std::mem::take(&mut done.trace));
@@ -71,11 +76,9 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
 }
 
 /// Returns the chains of rules that lead to the best program, by group of statements.
-fn explained(inputs: &Inputs, options: &Options) -> Checked<Value> {
-    let line = Line::on_terminal();
-    let explained = explain::explain(inputs, options, None, &line);
-    line.done();
-    Ok(explain::to_json(&inputs.book, &explained?)["groups"].take())
+fn explained(inputs: &Inputs, options: &Options, line: &Line) -> Checked<Value> {
+    let explained = explain::explain(inputs, options, None, line)?;
+    Ok(explain::to_json(&inputs.book, &explained)["groups"].take())
 }
 
 /// Returns the text of the best program at a level, or of its e-graph.
@@ -115,6 +118,18 @@ fn program_level(level: Level) -> emit::Level {
     }
 }
 
+/// The result of the main job for a kernel, which describes no data to run on.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Kernel")]
+pub(super) struct KernelReport<'a> {
+    /// The kernel's name.
+    kernel: &'a str,
+    /// The machine's name.
+    target: &'a str,
+    /// The text of the program that the cost model chose, at the level of DLC.
+    program: String,
+}
+
 /// Compiles a kernel and prints its best program, as DLC if no level is given.
 fn kernel_job(sources: &mut Sources, path: &Path, common: &Common) -> Checked<ExitCode> {
     let level = common.emit.unwrap_or(Level::Dlc);
@@ -122,9 +137,28 @@ fn kernel_job(sources: &mut Sources, path: &Path, common: &Common) -> Checked<Ex
         let error = Diagnostic::global("of a kernel, programs are printed alone");
         return Err(vec![error.with_help("give `--emit` scf, slc, slcv, dlc or mlir")]);
     }
+    let of_run = [
+        ("--timeline", common.timeline.is_some()),
+        ("--html", common.html.is_some()),
+        ("--outputs", common.outputs.is_some()),
+        ("--inputs", common.inputs.is_some()),
+        ("--expect", common.expect.is_some()),
+        ("--trace", common.trace),
+    ];
+    if let Some((option, _)) = of_run.into_iter().find(|(_, given)| *given) {
+        let error = Diagnostic::global(format!("`{option}` needs a model: a kernel has no data"));
+        let help = "`ember-rewrite run KERNEL` runs a kernel on random data, and `run KERNEL MODEL` on a model's";
+        return Err(vec![error.with_help(help)]);
+    }
     let options = common.options();
     let kernel = kernel::read(sources, path, &options)?;
-    let text = kernel.program(&options, program_level(level))?;
+    let program = kernel.program(&options, program_level(level))?;
+    let text = match common.json {
+        true => {
+            to_json(&KernelReport { kernel: kernel.name(), target: &kernel.machine.name, program })
+        }
+        false => program,
+    };
     write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS)
 }
 
