@@ -56,9 +56,9 @@ impl<'a> Lowering<'_, 'a> {
             _ => return Err(self.refused("a product by these maps", &product.at)),
         };
         if ranks != wanted || !elems.iter().all(|elem| *elem == elems[0]) {
-            let [out, first, second] = wanted;
+            let [result, first, second] = wanted;
             let message = format!(
-                "a product of {first} and {second} dimensions into {out}, of one type of elements, is read"
+                "a product of {first} and {second} dimensions into {result}, of one type of elements, is read"
             );
             return Err(self.refused(message, &product.at));
         }
@@ -73,7 +73,7 @@ impl<'a> Lowering<'_, 'a> {
         self.clock += 1;
         self.memories[memories[0]].written = self.clock;
         let mut parts = Vec::new();
-        for (name, memory) in ["out", "first", "second"].into_iter().zip(&memories) {
+        for (name, memory) in ["result", "first", "second"].into_iter().zip(&memories) {
             parts.push((name, self.address_of(*memory)?));
         }
         match (product.kind, common) {
