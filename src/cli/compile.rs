@@ -9,6 +9,7 @@ use crate::results::{self, Compared, Expected};
 use ember_compile::models;
 use ember_compile::pipeline::{self, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_model::{Model, Prepared};
 use ember_targets::tensor::Tensor;
 use ember_tools::emit;
 use ember_tools::explain;
@@ -101,7 +102,29 @@ pub(crate) fn emit(
             Diagnostic::global("only `--emit dot` and `--emit egraph-json` take a statement");
         return Err(vec![error]);
     }
-    emit::program(inputs, options, program_level(level))
+    Ok(prepared(&inputs.model, level) + &emit::program(inputs, options, program_level(level))?)
+}
+
+/// Returns a comment for each input that is prepared before the program runs.
+fn prepared(model: &Model, level: Level) -> String {
+    let mlir = matches!(level, Level::Mlir | Level::MlirSlc | Level::MlirSlcv | Level::MlirDlc);
+    let comment = if mlir { "//" } else { ";" };
+    let name = |id| model.tensor(id).name.as_str();
+    let note = |Prepared { input, positions, values }| {
+        let (input, positions) = (name(input), name(positions));
+        match values {
+            None => {
+                format!("{comment} {input}: where the edges of each row of {positions} start\n")
+            }
+            Some(values) => {
+                format!(
+                    "{comment} {input}: {} in the order of the rows of {positions}\n",
+                    name(values)
+                )
+            }
+        }
+    };
+    model.prepared().into_iter().map(note).collect()
 }
 
 /// Returns the level of a program that is printed.
