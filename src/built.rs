@@ -90,7 +90,7 @@ pub struct Called {
 impl Built {
     /// Compiles the model in a file: a model's text, or a program that a framework exported. The arrays have the names
     /// of the model's arguments or are called `input.0` and so on; without them, the data is that which the model
-    /// describes.
+    /// describes. `line` shows the progress.
     ///
     /// # Errors
     ///
@@ -99,9 +99,10 @@ impl Built {
         model: &Path,
         arrays: Option<BTreeMap<String, Tensor>>,
         settings: &Settings,
+        line: &Line,
     ) -> Result<Built, Error> {
         let mut sources = Sources::new(Shipped::default());
-        let built = Built::compiled(&mut sources, model, arrays, settings);
+        let built = Built::compiled(&mut sources, model, arrays, settings, line);
         let (inputs, options, done) = built.map_err(|errors| Error::new(&sources, &errors))?;
         let Done { report, best, .. } = done;
         Ok(Built { sources, inputs, options, report, program: best.program })
@@ -112,13 +113,14 @@ impl Built {
         model: &Path,
         arrays: Option<BTreeMap<String, Tensor>>,
         settings: &Settings,
+        line: &Line,
     ) -> Checked<(Inputs, Options, Done)> {
         let started = Instant::now();
         let options = settings.options(arrays)?;
         let inputs = pipeline::read(sources, model, &options)?;
         let scope = if settings.compare { Scope::Programs } else { Scope::Best };
         let read = (started, started.elapsed());
-        let done = job::run(sources, &inputs, &options, scope, false, read, &Line::hidden())?;
+        let done = job::run(sources, &inputs, &options, scope, false, read, line)?;
         if let Some(wrong) = done.report.failed().next() {
             let what = wrong.mismatch.as_deref().unwrap_or("no output");
             return Err(vec![Diagnostic::global(format!("program `{}`: {what}", wrong.name))]);

@@ -212,7 +212,7 @@ pub fn main() -> ExitCode {
         limit.start(wants_json(&matches));
     }
     let mut sources = Sources::new(Shipped::default());
-    match run(&cli, &mut sources) {
+    match run(&cli, &mut sources, &Line::on_terminal()) {
         Ok(code) => code,
         Err(errors) => {
             output::report(&sources, &errors, wants_json(&matches));
@@ -221,54 +221,61 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs a command.
-fn run(cli: &Cli, sources: &mut Sources) -> Checked<ExitCode> {
+/// Runs a command, whose progress a line shows.
+fn run(cli: &Cli, sources: &mut Sources, line: &Line) -> Checked<ExitCode> {
+    let done = run_command(cli, sources, line);
+    // A command that ends with errors does not get so far itself.
+    line.done();
+    done
+}
+
+fn run_command(cli: &Cli, sources: &mut Sources, line: &Line) -> Checked<ExitCode> {
     match (&cli.command, &cli.model) {
         (Some(Command::Run { program, model, core, common }), _) => {
             run_any(sources, program, model.as_deref(), *core, common)
         }
         (Some(Command::Import(args)), _) => args.run(sources),
         (Some(Command::Build(args)), _) => args.run(sources),
-        (Some(Command::Bench(args)), _) => args.run(sources),
-        (Some(Command::Sweep(args)), _) => args.run(sources),
+        (Some(Command::Bench(args)), _) => args.run(sources, line),
+        (Some(Command::Sweep(args)), _) => args.run(sources, line),
         (Some(Command::Tune(args)), _) => args.run(sources),
         (Some(Command::Check(args)), _) => args.run(sources),
         (Some(Command::Test(args)), _) => args.run(sources),
         (Some(Command::Fmt(args)), _) => args.run(sources),
         (Some(Command::Lsp(args)), _) => args.run(),
-        (Some(Command::Verify(args)), _) => args.run(sources),
+        (Some(Command::Verify(args)), _) => args.run(sources, line),
         (Some(Command::Equiv(args)), _) => args.run(sources),
-        (Some(Command::SelfTest(args)), _) => args.run(sources),
+        (Some(Command::SelfTest(args)), _) => args.run(sources, line),
         (Some(Command::CheckCertificate(args)), _) => args.run(sources),
         (Some(Command::Rules { which }), _) => which.run(sources),
-        (Some(Command::Saturate(args)), _) => args.run(sources),
-        (Some(Command::WhyNot(args)), _) => args.run(sources),
-        (Some(Command::Explain(args)), _) => args.run(sources),
+        (Some(Command::Saturate(args)), _) => args.run(sources, line),
+        (Some(Command::WhyNot(args)), _) => args.run(sources, line),
+        (Some(Command::Explain(args)), _) => args.run(sources, line),
         (Some(Command::Help(args)), _) => args.run(Cli::command()),
         (Some(Command::Gen { what }), _) => {
-            let line = Line::on_terminal();
-            let done = generate::run(sources, what, &line);
+            generate::run(sources, what, line)?;
             line.done();
-            done.map(|()| ExitCode::SUCCESS)
+            Ok(ExitCode::SUCCESS)
         }
-        (None, Some(model)) => main_job(sources, model, &cli.common),
+        (None, Some(model)) => main_job(sources, model, &cli.common, line),
         (None, None) => Err(vec![Diagnostic::global("no model is given")]),
     }
 }
 
 /// Runs a command within another program, where its errors are values. What it prints goes to the file of its option
-/// `--output`, or else to standard output. Options that end the process have no effect.
+/// `--output`, or else to standard output; `line` shows its progress. Options that end the process have no effect.
 ///
 /// # Errors
 ///
 /// Fails if the words are no command, or the command ends with errors.
 pub fn command<W: Into<OsString> + Clone>(
     words: impl IntoIterator<Item = W>,
+    line: &Line,
 ) -> Result<ExitCode, Error> {
     let mut sources = Sources::new(Shipped::default());
     let cli = Cli::try_parse_from(words)
         .map_err(|error| Error::new(&sources, &[Diagnostic::global(error.to_string())]))?;
-    run(&cli, &mut sources).map_err(|errors| Error::new(&sources, &errors))
+    run(&cli, &mut sources, line).map_err(|errors| Error::new(&sources, &errors))
 }
 
 /// Returns true if the option `--json` of the command is set.

@@ -243,7 +243,7 @@ impl Bags {
             let drawn = bag_lookups(self.locality, self.rows, count, self.to.seed, table);
             drawn.into_iter().map(move |row| row + (table * self.rows) as i64)
         };
-        let say = |table: u64| line.say(format!("table {table} of {}", self.tables));
+        let say = |table: u64| line.part(table as usize, self.tables as usize, "tables");
         if outputs.format == Format::Tsv {
             return outputs.text(|out| {
                 for table in 0..self.tables {
@@ -304,7 +304,7 @@ impl GraphArgs {
         let name = self.kind.as_deref().unwrap_or("graph");
         let say = |row: u64| {
             if row.is_multiple_of(1 << 14) {
-                line.say(format!("node {row} of {}", graph.nodes));
+                line.part(row as usize, graph.nodes as usize, "nodes");
             }
         };
         match outputs.format {

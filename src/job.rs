@@ -181,12 +181,7 @@ pub fn run(
         .map(|(c, outcome)| record(c, outcome, inputs, &judge, &mut recording))
         .collect();
 
-    let prepared = prepare(inputs, &judge.instance)?.into_iter();
-    let prepared = prepared.map(|done| PreparedReport {
-        input: done.input,
-        positions: done.positions,
-        cycles: done.cycles,
-    });
+    let prepared = prepare(inputs, &judge.instance)?.into_iter().map(PreparedReport::from);
     let (bound, elements) = physical_bound(inputs, &judge);
     let record = records.last().cloned().unwrap_or_default();
     let report = Report {

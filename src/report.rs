@@ -4,6 +4,7 @@ mod tables;
 
 use crate::results::Compared;
 use ember_compile::pipeline::Failure;
+use ember_compile::preparation::Preparation;
 use ember_model::reference::Mismatch;
 use ember_sim::{LoadsByHint, SimError, Stats, UnitStats};
 use ember_targets::machine::Machine;
@@ -62,6 +63,12 @@ pub struct PreparedReport {
     pub positions: String,
     /// The cycles of the preparation on the core.
     pub cycles: u64,
+}
+
+impl From<Preparation> for PreparedReport {
+    fn from(Preparation { input, positions, cycles }: Preparation) -> PreparedReport {
+        PreparedReport { input, positions, cycles }
+    }
 }
 
 /// One program's run.
@@ -156,6 +163,9 @@ pub struct RunReport {
     pub record: Record,
     /// Its text, at the level of DLC.
     pub program: String,
+    /// The inputs that are prepared before the program, in order; its cycles do not count theirs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub preparation: Vec<PreparedReport>,
     /// The outputs beside the arrays that the user expects, if any are given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<Compared>,

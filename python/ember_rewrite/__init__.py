@@ -23,8 +23,10 @@ from ._cluster import divided
 from ._native import EmberError
 from ._program import Program, Report
 from ._program import compile as compile
+from ._progress import shown
 from ._sweep import Sweep
 from ._sweep import sweep as sweep
+from .readers import read as read
 
 if TYPE_CHECKING:
     from ._program import PathLike
@@ -39,6 +41,7 @@ __all__ = [
     "compile",
     "equiv",
     "explain",
+    "read",
     "saturate",
     "self_test",
     "sweep",
@@ -67,7 +70,8 @@ def command(*words: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
             arguments += [option] if one is True else [option, str(one)]
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "output.json")
-        _native.command([*arguments, "--json", "--output", str(output)])
+        with shown(words[0] if words else "ember-rewrite") as progress:
+            _native.command([*arguments, "--json", "--output", str(output)], progress)
         return json.loads(output.read_text(encoding="utf-8"))
 
 

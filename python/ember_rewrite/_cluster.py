@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _native
+from ._progress import Progress, counted, shown
 
 Files = dict[str, bytes]
 
@@ -31,6 +32,7 @@ def spread(
     files: Callable[[Any], Files],
     done: Callable[[Any, Any], None],
     retries: int,
+    progress: Progress = None,
 ) -> None:
     """Has workers do jobs, and takes the results as they come.
 
@@ -40,6 +42,7 @@ def spread(
         files: returns the files of a name. Jobs share them, and every worker gets them once.
         done: is called with each job and its result, in the order in which jobs end.
         retries: how often jobs are sent again that were lost with their workers.
+        progress: is told how many jobs are done.
     """
     from dask.distributed import as_completed
 
@@ -65,6 +68,7 @@ def spread(
                 continue
             done(job, result)
             del left[job]
+            counted(progress, len(jobs) - len(left), len(jobs), "jobs")
     if left:
         raise _native.EmberError(f"{len(left)} of {len(jobs)} jobs were lost {retries + 1} times: {lost}")
 
@@ -88,7 +92,8 @@ def divided(client: Any, name: str, paths: Iterable[Any], options: Mapping[str, 
         part: ((name, words, {**options, **listed, "part": f"{part + 1}/{parts}"}), None) for part in range(parts)
     }
     results: dict[int, dict[str, Any]] = {}
-    spread(client, run_part, jobs, lambda _: files, results.__setitem__, retries)
+    with shown(name) as progress:
+        spread(client, run_part, jobs, lambda _: files, results.__setitem__, retries, progress)
     return joined([results[part] for part in range(parts)])
 
 

@@ -13,6 +13,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _native
+from ._progress import shown
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -180,7 +181,7 @@ def compile(
         compare=compare,
     )
     if isinstance(model, (str, os.PathLike)):
-        return Program(_native.compile(os.fspath(model), arrays, **settings))
+        return _compiled(os.fspath(model), arrays, settings)
     if not hasattr(model, "state_dict"):
         raise TypeError(f"a model is a torch.nn.Module or a path, not {type(model).__name__}")
     if example_inputs is None or isinstance(example_inputs, Mapping):
@@ -191,7 +192,12 @@ def compile(
         path = Path(folder, f"{type(model).__name__.lower()}.pt2")
         with torch.no_grad():
             torch.export.save(torch.export.export(model.eval(), tuple(example_inputs)), path)
-        return Program(_native.compile(str(path), arrays, **settings))
+        return _compiled(str(path), arrays, settings)
+
+
+def _compiled(path: str, arrays: dict[str, np.ndarray] | None, settings: dict[str, Any]) -> Program:
+    with shown("compile") as progress:
+        return Program(_native.compile(path, arrays, **settings, progress=progress))
 
 
 def is_tensor(value: Any) -> bool:

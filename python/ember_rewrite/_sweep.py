@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _native
+from ._progress import Progress, shown
 from ._cluster import spread
 
 if TYPE_CHECKING:
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
 class Sweep:
     """The result of a sweep."""
 
-    def __init__(self, data: dict[str, Any], path: Path | None):
+    def __init__(self, data: dict[str, Any], page: str, path: Path | None):
         self.data = data
         """All of it, in the form of `ember-rewrite sweep --json`."""
+        self.page = page
+        """The page of `ember-rewrite sweep --html`: Pareto fronts and curves, as text of a file that needs no other."""
         self.path = path
         """The file of the results, an SQLite database; None if none was asked for."""
         self.rows = [_row(point) for point in data["points"]]
@@ -43,6 +47,15 @@ class Sweep:
         import pandas
 
         return pandas.DataFrame(self.rows).set_index("point")
+
+    def write_html(self, path: PathLike) -> None:
+        """Writes the page to a file for a browser."""
+        Path(path).write_text(self.page, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        # The page has scripts and styles of its own, which a frame keeps apart from the notebook's.
+        framed = html.escape(self.page, quote=True)
+        return f'<iframe srcdoc="{framed}" style="width: 100%; height: 40em; border: none"></iframe>'
 
     def __repr__(self) -> str:
         refused, failed = self.data["refused"], self.data["failed"]
@@ -77,13 +90,13 @@ def sweep(
     if isinstance(sweep, Mapping):
         if output is None:
             with tempfile.TemporaryDirectory() as folder:
-                data = _run(None, _text(sweep), Path(folder, "sweep.sqlite"), client, restart, retries)
-            return Sweep(data, None)
+                swept = _run(None, _text(sweep), Path(folder, "sweep.sqlite"), client, restart, retries)
+            return Sweep(*swept, None)
         path, text = None, _text(sweep)
     else:
         path, text = os.fspath(sweep), ""
     output = Path(sweep).with_suffix(".sqlite") if output is None else Path(output)
-    return Sweep(_run(path, text, output, client, restart, retries), output)
+    return Sweep(*_run(path, text, output, client, restart, retries), output)
 
 
 def compute(task: str, files: dict[str, bytes]) -> str:
@@ -93,22 +106,25 @@ def compute(task: str, files: dict[str, bytes]) -> str:
 
 def _run(
     path: str | None, text: str, output: Path, client: Any, restart: bool, retries: int
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], str]:
+    """Returns the result, and the page that shows it."""
     native = _native.Sweep(path, text, str(output), restart)
-    if client is None:
-        native.run()
-    else:
-        _distribute(native, client, retries)
-    return json.loads(native.finish())
+    with shown("sweep") as progress:
+        if client is None:
+            native.run(progress)
+        else:
+            _distribute(native, client, retries, progress)
+    data, page = native.finish()
+    return json.loads(data), page
 
 
-def _distribute(native: _native.Sweep, client: Any, retries: int) -> None:
+def _distribute(native: _native.Sweep, client: Any, retries: int, progress: Progress) -> None:
     """Has the workers of a cluster compute the points without a result, and stores the results as they come."""
     # The points of a model need the same files.
     points = native.missing()
     models = {native.model(point): point for point in points}
     jobs = {point: (native.task(point), native.model(point)) for point in points}
-    spread(client, compute, jobs, lambda model: native.files(models[model]), native.put, retries)
+    spread(client, compute, jobs, lambda model: native.files(models[model]), native.put, retries, progress)
 
 
 def _text(sweep: Mapping[str, Any]) -> str:

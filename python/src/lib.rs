@@ -7,7 +7,7 @@ mod sweep;
 use arrays::{array, tensors};
 use ember_rewrite::built::{Built, Called, Settings};
 use ember_rewrite::{Error, cli};
-use interrupt::interruptible;
+use interrupt::{interruptible, watched};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -70,7 +70,7 @@ impl Native {
 
 /// Compiles the model in a file on arrays.
 #[pyfunction]
-#[pyo3(signature = (path, arrays, *, rules, target, schedule, exact, seed, compare))]
+#[pyo3(signature = (path, arrays, *, rules, target, schedule, exact, seed, compare, progress))]
 #[allow(clippy::too_many_arguments, reason = "they are the keywords of the Python function")]
 fn compile(
     py: Python<'_>,
@@ -82,17 +82,18 @@ fn compile(
     exact: String,
     seed: Option<u64>,
     compare: bool,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<Native> {
     let settings = Settings { rules, target, schedule, exact, seed, compare };
     let arrays = arrays.as_ref().map(tensors).transpose()?;
-    let built = interruptible(py, move || Built::compile(&path, arrays, &settings))?;
+    let built = watched(py, progress, move |line| Built::compile(&path, arrays, &settings, line))?;
     Ok(Native { built: Arc::new(built.map_err(raised)?) })
 }
 
 /// Runs a command of `ember-rewrite`; the first word is its name.
 #[pyfunction]
-fn command(py: Python<'_>, words: Vec<String>) -> PyResult<()> {
-    interruptible(py, move || cli::command(words))?.map_err(raised)?;
+fn command(py: Python<'_>, words: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<()> {
+    watched(py, progress, move |line| cli::command(words, line))?.map_err(raised)?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Sweeps: the points that are to be computed, and the file of their results.
 
-use crate::interrupt::interruptible;
+use crate::interrupt::{interruptible, watched};
 use crate::raised;
 use ember_rewrite::sweep::{self, Described, Session};
 use pyo3::prelude::*;
@@ -66,10 +66,10 @@ impl Sweep {
 
     /// Computes and stores all points without a result on the cores of this machine. After a signal, the points that are
     /// being computed are stored, too.
-    fn run(&self, py: Python<'_>) -> PyResult<()> {
+    fn run(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let stop = Arc::new(AtomicBool::new(false));
         let (session, stopped) = (Arc::clone(&self.session), Arc::clone(&stop));
-        let ran = interruptible(py, move || session.run(&stopped));
+        let ran = watched(py, progress, move |line| session.run(&stopped, line));
         if ran.is_err() {
             stop.store(true, Ordering::Relaxed);
             // The results are in use until the last of those points is stored.
@@ -78,8 +78,8 @@ impl Sweep {
         ran?.map_err(raised)
     }
 
-    /// Writes the file, once every point has a result, and returns the summary as JSON text.
-    fn finish(&self, py: Python<'_>) -> PyResult<String> {
+    /// Writes the file, once every point has a result, and returns the summary as JSON text and as a page.
+    fn finish(&self, py: Python<'_>) -> PyResult<(String, String)> {
         py.detach(|| self.session.finish()).map_err(raised)
     }
 }

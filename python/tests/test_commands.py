@@ -36,6 +36,13 @@ def test_verify():
     assert report["rules"][0]["sampled"] >= 5
 
 
+def test_kernels():
+    kernel = ROOT / "tests" / "cases" / "mlir" / "bag.mlir"
+    assert ember_rewrite.command(kernel, schedule="emb-opt1")["program"].startswith("(dlc bag")
+    assert ember_rewrite.command("run", kernel, schedule="emb-opt1")["valid"]
+    assert ember_rewrite.equiv(kernel, kernel.with_name("bag_by_element.mlir"))["verdict"] == "equal"
+
+
 def test_errors():
     with pytest.raises(EmberError, match="no such file"):
         ember_rewrite.equiv("missing.sexp")

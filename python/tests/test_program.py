@@ -100,6 +100,8 @@ def test_errors_say_what_does_not_fit(model, export):
         ember_rewrite.compile("missing.sexp")
     with pytest.raises(TypeError, match="a module or a path|torch.nn.Module or a path"):
         ember_rewrite.compile(3)
+    with pytest.raises(EmberError, match=r'a kernel is no model(.|\n)*command\("run", PATH\)'):
+        ember_rewrite.compile(ROOT / "tests" / "cases" / "mlir" / "bag.mlir")
     bad = ROOT / "tests" / "imports" / "bad" / "operator.pt2"
     with pytest.raises(EmberError, match="aten.fft_fft"):
         ember_rewrite.compile(bad)

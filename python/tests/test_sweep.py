@@ -52,6 +52,14 @@ def test_a_file_is_that_of_the_command(folder):
     assert swept.rows == again.rows == ember_rewrite.sweep("a.toml").rows
 
 
+def test_pages(folder):
+    swept = ember_rewrite.sweep({**SWEEP, "schedules": ["search"]})
+    assert swept.page.lower().startswith("<!doctype html") and "bag.sexp" in swept.page
+    swept.write_html("page.html")
+    assert Path("page.html").read_text(encoding="utf-8") == swept.page
+    assert swept._repr_html_().startswith("<iframe srcdoc=") and "<script" not in swept._repr_html_()
+
+
 def test_pandas(folder):
     pytest.importorskip("pandas", reason="pandas is not installed")
     frame = ember_rewrite.sweep({**SWEEP, "schedules": ["search"]}).to_pandas()

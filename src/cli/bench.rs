@@ -66,7 +66,7 @@ pub(super) struct BenchArgs {
 }
 
 impl BenchArgs {
-    pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+    pub(super) fn run(&self, sources: &mut Sources, line: &Line) -> Checked<ExitCode> {
         let bench = Bench {
             workloads: self.workloads.clone(),
             filter: self.filter.clone(),
@@ -84,10 +84,8 @@ impl BenchArgs {
                 ..Options::default()
             },
         };
-        let line = Line::on_terminal();
-        let done = bench::run(sources, &bench, &line);
+        let done = bench::run(sources, &bench, line)?;
         line.done();
-        let done = done?;
         if let Some(path) = &self.html {
             write_output(path, html::page(&Page::Bench { workloads: &done.rows }))?;
         }

@@ -38,7 +38,7 @@ pub(crate) enum Level {
     Slcv,
     /// The two halves.
     Dlc,
-    /// Sequential loops of scalars, as MLIR text.
+    /// Sequential loops, as MLIR text.
     Mlir,
     /// Scalar code of both units, as MLIR text in the dialects of Ember's public artifact.
     MlirSlc,

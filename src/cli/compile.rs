@@ -10,6 +10,7 @@ use crate::results::{self, Compared, Expected};
 use ember_compile::models;
 use ember_compile::pipeline::{self, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_model::{Model, Prepared};
 use ember_native::Found;
 use ember_targets::tensor::Tensor;
 use ember_tools::emit;
@@ -17,6 +18,8 @@ use ember_tools::explain;
 use ember_tools::kernel;
 use ember_tools::progress::Line;
 use ember_tools::render;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,7 +27,12 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 /// Compiles a model and prints the report, or the best program in some form.
-pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> Checked<ExitCode> {
+pub(super) fn main_job(
+    sources: &mut Sources,
+    model: &Path,
+    common: &Common,
+    line: &Line,
+) -> Checked<ExitCode> {
     if models::is_kernel(sources, model) {
         return kernel_job(sources, model, common);
     }
@@ -44,19 +52,16 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
     }
     let expected = expected(sources, common, &inputs)?;
     if !inputs.machine.has_access_unit() {
-        return native_job(common, &inputs, &options, found, expected);
+        return native_job(common, &inputs, &options, found, expected, line);
     }
-    let line = Line::on_terminal();
     let read = (started, started.elapsed());
     let recorded = common.timeline.is_some() || common.html.is_some();
-    let done = job::run(sources, &inputs, &options, Scope::Whole, recorded, read, &line);
-    line.done();
-    let mut done = done?;
+    let mut done = job::run(sources, &inputs, &options, Scope::Whole, recorded, read, line)?;
     if let (Some(path), Some(recording)) = (&common.timeline, &done.recording) {
         write_output(path, recording.timeline.to_string())?;
     }
     if let Some(path) = &common.html {
-        let groups = explained(&inputs, &options)?;
+        let groups = explained(&inputs, &options, line)?;
         let recording = done.recording.as_ref();
         let activity = recording.map(|own| html::activity(&own.timeline)).unwrap_or_default();
         let statements = recording.map_or(&[][..], |own| &own.statements);
@@ -64,6 +69,7 @@ pub(super) fn main_job(sources: &mut Sources, model: &Path, common: &Common) -> 
         let page = html::page(&Page::Report { report: &done.report, activity, lines, groups });
         write_output(path, page)?;
     }
+    line.done();
     write_outputs(common, &done.outputs)?;
     done.report.expected = expected.map(|e| e.compare(&done.outputs)).unwrap_or_default();
     done.report.trace = common.trace.then(|| std::mem::take(&mut done.trace));
@@ -84,6 +90,7 @@ fn native_job(
     options: &Options,
     found: Option<Found>,
     expected: Option<Expected>,
+    line: &Line,
 ) -> Checked<ExitCode> {
     let refused = [("--timeline", common.timeline.is_some()), ("--html", common.html.is_some())];
     if let Some((option, _)) = refused.into_iter().find(|(_, given)| *given) {
@@ -91,10 +98,8 @@ fn native_job(
             format!("`{option}` shows what a simulator records, and this machine is not simulated");
         return Err(vec![Diagnostic::global(message).with_help("choose another `--target`")]);
     }
-    let line = Line::on_terminal();
-    let done = native::run(inputs, options, found, &line);
+    let mut done = native::run(inputs, options, found, line)?;
     line.done();
-    let mut done = done?;
     write_outputs(common, &done.outputs)?;
     done.report.expected = expected.map(|e| e.compare(&done.outputs)).unwrap_or_default();
     let text = if common.json { to_json(&done.report) } else { native::text(&done.report) };
@@ -111,11 +116,9 @@ fn native_job(
 }
 
 /// Returns the chains of rules that lead to the best program, by group of statements.
-fn explained(inputs: &Inputs, options: &Options) -> Checked<Value> {
-    let line = Line::on_terminal();
-    let explained = explain::explain(inputs, options, None, &line);
-    line.done();
-    Ok(explain::to_json(&inputs.book, &explained?)["groups"].take())
+fn explained(inputs: &Inputs, options: &Options, line: &Line) -> Checked<Value> {
+    let explained = explain::explain(inputs, options, None, line)?;
+    Ok(explain::to_json(&inputs.book, &explained)["groups"].take())
 }
 
 /// Returns the text of the best program at a level, or of its e-graph.
@@ -138,7 +141,29 @@ pub(crate) fn emit(
             Diagnostic::global("only `--emit dot` and `--emit egraph-json` take a statement");
         return Err(vec![error]);
     }
-    emit::program(inputs, options, program_level(level))
+    Ok(prepared(&inputs.model, level) + &emit::program(inputs, options, program_level(level))?)
+}
+
+/// Returns a comment for each input that is prepared before the program runs.
+fn prepared(model: &Model, level: Level) -> String {
+    let mlir = matches!(level, Level::Mlir | Level::MlirSlc | Level::MlirSlcv | Level::MlirDlc);
+    let comment = if mlir { "//" } else { ";" };
+    let name = |id| model.tensor(id).name.as_str();
+    let note = |Prepared { input, positions, values }| {
+        let (input, positions) = (name(input), name(positions));
+        match values {
+            None => {
+                format!("{comment} {input}: where the edges of each row of {positions} start\n")
+            }
+            Some(values) => {
+                format!(
+                    "{comment} {input}: {} in the order of the rows of {positions}\n",
+                    name(values)
+                )
+            }
+        }
+    };
+    model.prepared().into_iter().map(note).collect()
 }
 
 /// Returns the level of a program that is printed.
@@ -157,6 +182,18 @@ fn program_level(level: Level) -> emit::Level {
     }
 }
 
+/// The result of the main job for a kernel, which describes no data to run on.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Kernel")]
+pub(super) struct KernelReport<'a> {
+    /// The kernel's name.
+    kernel: &'a str,
+    /// The machine's name.
+    target: &'a str,
+    /// The text of the program that the cost model chose, at the level of DLC.
+    program: String,
+}
+
 /// Compiles a kernel and prints its best program, as DLC if no level is given.
 fn kernel_job(sources: &mut Sources, path: &Path, common: &Common) -> Checked<ExitCode> {
     let level = common.emit.unwrap_or(Level::Dlc);
@@ -164,9 +201,28 @@ fn kernel_job(sources: &mut Sources, path: &Path, common: &Common) -> Checked<Ex
         let error = Diagnostic::global("of a kernel, programs are printed alone");
         return Err(vec![error.with_help("give `--emit` scf, slc, slcv, dlc or mlir")]);
     }
+    let of_run = [
+        ("--timeline", common.timeline.is_some()),
+        ("--html", common.html.is_some()),
+        ("--outputs", common.outputs.is_some()),
+        ("--inputs", common.inputs.is_some()),
+        ("--expect", common.expect.is_some()),
+        ("--trace", common.trace),
+    ];
+    if let Some((option, _)) = of_run.into_iter().find(|(_, given)| *given) {
+        let error = Diagnostic::global(format!("`{option}` needs a model: a kernel has no data"));
+        let help = "`ember-rewrite run KERNEL` runs a kernel on random data, and `run KERNEL MODEL` on a model's";
+        return Err(vec![error.with_help(help)]);
+    }
     let options = common.options();
     let kernel = kernel::read(sources, path, &options)?;
-    let text = kernel.program(&options, program_level(level))?;
+    let program = kernel.program(&options, program_level(level))?;
+    let text = match common.json {
+        true => {
+            to_json(&KernelReport { kernel: kernel.name(), target: &kernel.machine.name, program })
+        }
+        false => program,
+    };
     write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS)
 }
 

@@ -35,21 +35,19 @@ pub(super) struct ExplainArgs {
 }
 
 impl ExplainArgs {
-    pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+    pub(super) fn run(&self, sources: &mut Sources, line: &Line) -> Checked<ExitCode> {
         match (&self.model, self.terms.as_deref()) {
             (_, Some([from, to])) => self.terms(sources, from, to),
-            (Some(model), _) => self.model(sources, model),
+            (Some(model), _) => self.model(sources, model, line),
             (None, _) => Err(vec![Diagnostic::global("no model is given")]),
         }
     }
 
-    fn model(&self, sources: &mut Sources, model: &Path) -> Checked<ExitCode> {
+    fn model(&self, sources: &mut Sources, model: &Path, line: &Line) -> Checked<ExitCode> {
         let options = self.asked.options();
         let inputs = pipeline::read(sources, model, &options)?;
-        let line = Line::on_terminal();
-        let explained = explain::explain(&inputs, &options, self.asked.statement, &line);
+        let explained = explain::explain(&inputs, &options, self.asked.statement, line)?;
         line.done();
-        let explained = explained?;
         if let Some(path) = &self.html {
             let groups = explain::to_json(&inputs.book, &explained)["groups"].take();
             let model = model.display().to_string();

@@ -22,7 +22,7 @@ pub(super) fn run(
     let count = AtomicUsize::new(0);
     let tried = verify::mutants(book, wanted, options, sample, solver, listed, |all| {
         let done = count.fetch_add(1, Ordering::Relaxed) + 1;
-        line.say(format!("verified {done} of {all} mutants"));
+        line.part(done, all, "mutants");
     });
     line.done();
     tried

@@ -3,11 +3,12 @@
 use super::common::{Common, Level};
 use super::compile::{expected, judge, write_outputs};
 use super::output::{to_json, write_output, write_result};
-use crate::report::{self, Record, RunReport};
+use crate::report::{self, PreparedReport, Record, RunReport};
 use crate::single;
 use clap::ValueEnum;
 use ember_compile::models;
 use ember_compile::pipeline;
+use ember_compile::preparation::prepare;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_sim::CoreKind;
 use ember_targets::print::print;
@@ -68,7 +69,7 @@ fn run_kernel(
     record.compare(ran.compared);
     record.measure(&ran.outcome.stats, &kernel.machine);
     let program = print(ran.program.program());
-    let report = RunReport { record, program, expected: Vec::new() };
+    let report = RunReport { record, program, preparation: Vec::new(), expected: Vec::new() };
     let text = if common.json { to_json(&report) } else { report::one(&report) };
     write_result(common.output.as_deref(), &text)?;
     let failed = report.record.has_failed().then_some(&report.record);
@@ -108,9 +109,11 @@ fn run_program(
         write_output(path, recording.timeline.to_string())?;
     }
     write_outputs(common, &ran.outputs)?;
+    let prepared = prepare(&inputs, &inputs.model.instantiate(options.seed)?)?;
     let report = RunReport {
         record: ran.record,
         program: print(program.program()),
+        preparation: prepared.into_iter().map(PreparedReport::from).collect(),
         expected: expected.map(|e| e.compare(&ran.outputs)).unwrap_or_default(),
     };
     let text = if common.json { to_json(&report) } else { report::one(&report) };

@@ -47,7 +47,7 @@ pub(super) struct SaturateArgs {
 }
 
 impl SaturateArgs {
-    pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+    pub(super) fn run(&self, sources: &mut Sources, line: &Line) -> Checked<ExitCode> {
         let (book, warnings) = rules::load(sources, &self.rules.rules)?;
         render::emit(sources, &warnings);
         let steps = system::steps(&book, self.schedule.as_deref())?;
@@ -62,7 +62,6 @@ impl SaturateArgs {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool =
             pool.map_err(|e| vec![Diagnostic::global(format!("cannot start threads: {e}"))])?;
-        let line = Line::on_terminal();
         let report = pool.install(|| {
             system::run(&book, &roots, &steps, limits, costs.as_ref(), &mut |progress| {
                 let (iteration, nodes) = (progress.iteration, progress.nodes);

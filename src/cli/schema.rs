@@ -1,6 +1,7 @@
 //! The JSON Schema of everything that `--json` prints, derived from the types of the results, one definition for each
 //! command. Results that are put together value by value are declared here.
 
+use super::compile::KernelReport;
 use super::output::SCHEMA_VERSION;
 use super::{self_test, test, verify};
 use crate::bench::Row;
@@ -197,6 +198,7 @@ fn schema() -> Value {
         ("errors", versioned::<Errors>(generator)),
         ("main-job", versioned::<Report>(generator)),
         ("native", versioned::<NativeReport>(generator)),
+        ("kernel", versioned::<KernelReport>(generator)),
         ("run", versioned::<RunReport>(generator)),
         ("bench", versioned::<Bench>(generator)),
         ("sweep", versioned::<Summary>(generator)),

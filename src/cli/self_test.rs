@@ -68,13 +68,12 @@ pub(super) struct Report {
 }
 
 impl SelfTestArgs {
-    pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+    pub(super) fn run(&self, sources: &mut Sources, line: &Line) -> Checked<ExitCode> {
         let tools = Tools::read(sources, &self.rules.rules, &self.target)?;
-        let line = Line::on_terminal();
         let count = AtomicUsize::new(0);
         let done = |what: &str, total: usize| {
             let done = count.fetch_add(1, Ordering::Relaxed) + 1;
-            line.say(format!("{what} {done} of {total}"));
+            line.part(done, total, what);
         };
         let (book, _) = ember_language::rules::load(sources, &self.rules.rules)?;
         let compiled = ember_engine::compile(&book);
@@ -83,12 +82,12 @@ impl SelfTestArgs {
             [self.pairs, self.programs, self.models].map(|number| self.part.pick(0..number));
         let (all, all_models) = (pairs.len(), models.len());
         let lowered = selftest::all_lowered(lowering, self.seed, &programs, || {
-            done("program", programs.len());
+            done("programs", programs.len());
         });
         count.store(0, Ordering::Relaxed);
         let limits = Limits { nodes: self.node_limit, ..equiv::Options::default().limits };
         let options = Options { pairs, seed: self.seed, limits };
-        let summary = selftest::trial(&tools, &options, || done("pair", all));
+        let summary = selftest::trial(&tools, &options, || done("pairs", all));
         count.store(0, Ordering::Relaxed);
         let compiler = pipeline::Options {
             rules: self.rules.rules.clone(),
@@ -96,7 +95,7 @@ impl SelfTestArgs {
             ..pipeline::Options::default()
         };
         let models = trials(sources, &compiler, &book.definitions, (self.seed, &models), || {
-            done("model", all_models);
+            done("models", all_models);
         });
         line.done();
         if let Some(folder) = &self.keep {

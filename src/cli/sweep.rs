@@ -32,14 +32,12 @@ pub(super) struct SweepArgs {
 }
 
 impl SweepArgs {
-    pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+    pub(super) fn run(&self, sources: &mut Sources, line: &Line) -> Checked<ExitCode> {
         let plan = Plan::read(sources, &self.sweep)?;
         let output = self.output.clone().unwrap_or_else(|| self.sweep.with_extension("sqlite"));
         let mut store = Store::open(&plan, &output, self.restart)?;
-        let line = Line::on_terminal();
-        let ran = sweep::run(&plan, &mut store, &AtomicBool::new(false), &line);
+        sweep::run(&plan, &mut store, &AtomicBool::new(false), line)?;
         line.done();
-        ran?;
         let summary = Summary::new(&plan, store.finish(&plan)?);
         if let Some(path) = &self.html {
             write_output(path, html::page(&Page::Sweep { sweep: &summary }))?;

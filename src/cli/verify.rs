@@ -71,7 +71,7 @@ pub(super) struct Report {
 }
 
 impl VerifyArgs {
-    pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+    pub(super) fn run(&self, sources: &mut Sources, line: &Line) -> Checked<ExitCode> {
         let is_own = self.rules.is_own(sources);
         let (book, warnings) = rules::load(sources, &self.rules.all())?;
         render::emit(sources, &warnings);
@@ -107,7 +107,6 @@ impl VerifyArgs {
         };
         let solver = Installed::find();
         let asked = solver.as_ref().map(|solver| solver as &dyn Solver);
-        let line = Line::on_terminal();
         if self.mutants {
             let listed = verify::harmless(sources, &book)?;
             let tried = mutants::run(
@@ -117,7 +116,7 @@ impl VerifyArgs {
                 self.sample,
                 asked,
                 &listed,
-                &line,
+                line,
             );
             let text = if self.json {
                 to_json(&json!({ "mutants": tried }))
@@ -133,12 +132,9 @@ impl VerifyArgs {
             |name| rules.contains(name),
             &options,
             asked,
-            |rule| {
-                let done = count.fetch_add(1, Ordering::Relaxed) + 1;
-                line.say(format!("verified {done} of {total}: {rule}"));
-            },
+            |_| line.part(count.fetch_add(1, Ordering::Relaxed) + 1, total, "rules"),
         );
-        line.say("verifying operators".to_owned());
+        line.say("verifying operators");
         let operators = check_attributes(&book, |name| operators.contains(name), &options);
         line.done();
         let solver = solver.as_ref().map(|solver| solver.name());

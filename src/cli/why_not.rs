@@ -26,16 +26,15 @@ pub(super) struct WhyNotArgs {
 }
 
 impl WhyNotArgs {
-    pub(super) fn run(&self, sources: &mut Sources) -> Checked<ExitCode> {
+    pub(super) fn run(&self, sources: &mut Sources, line: &Line) -> Checked<ExitCode> {
         let answer = match &self.model {
             Some(model) => {
                 let options = self.asked.options();
                 let inputs = pipeline::read(sources, model, &options)?;
-                let line = Line::on_terminal();
                 let statement = self.asked.statement;
-                let answer = why_not::why_not(&inputs, &options, &self.rule, statement, &line);
+                let answer = why_not::why_not(&inputs, &options, &self.rule, statement, line)?;
                 line.done();
-                answer?
+                answer
             }
             None if self.term.is_empty() => {
                 return Err(vec![Diagnostic::global("no model is given")]);

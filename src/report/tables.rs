@@ -1,7 +1,7 @@
 //! The readable report: the program, the tables and the lines between them, within 80 columns. `columns.md` explains
 //! every column, for the command and for the book.
 
-use super::{Ablation, GroupReport, Record, Report, RunReport};
+use super::{Ablation, GroupReport, PreparedReport, Record, Report, RunReport};
 use crate::results::Compared;
 use ember_sim::UnitStats;
 use ember_targets::dlc::Program;
@@ -38,7 +38,7 @@ pub fn text(report: &Report, program: &Program) -> String {
             "{model} on {target} at {clock_ghz} GHz, seed {seed}, {elements} table elements"
         )),
         programs(report),
-        preparation(report),
+        preparation(&report.preparation, ["every program", "which none of them counts"]),
         format!("What they move and use\n{}", uses(report)),
         format!(
             "Where the cycles of `{}` go\n{}",
@@ -71,22 +71,23 @@ pub fn one(report: &RunReport) -> String {
     table.add_row(["queue bytes".to_owned(), grouped(record.queue_bytes)]);
     table.add_row(["output".to_owned(), output]);
     let expected = expected(&report.expected);
-    let parts = [table.to_string(), units(record), expected];
+    let prepared = preparation(&report.preparation, ["the program", "which it does not count"]);
+    let parts = [table.to_string(), units(record), prepared, expected];
     parts.into_iter().filter(|part| !part.is_empty()).join("\n") + "\n"
 }
 
-/// Returns the cycles of what is prepared before every program; nothing if there is nothing.
-fn preparation(report: &Report) -> String {
-    let [first, ..] = &report.preparation[..] else { return String::new() };
-    let all: u64 = report.preparation.iter().map(|prepared| prepared.cycles).sum();
+/// Returns the cycles of what is prepared before programs; nothing if there is nothing.
+fn preparation(prepared: &[PreparedReport], [before, counted]: [&str; 2]) -> String {
+    let [first, ..] = prepared else { return String::new() };
+    let all: u64 = prepared.iter().map(|prepared| prepared.cycles).sum();
     let of = first.positions.as_str();
-    let others = report.preparation.iter().filter(|prepared| prepared.positions != of).count();
+    let others = prepared.iter().filter(|prepared| prepared.positions != of).count();
     let of = if others == 0 { format!(" by `{of}`") } else { String::new() };
-    let each = report.preparation.iter();
+    let each = prepared.iter();
     let each = each.map(|own| format!("`{}` {}", own.input, grouped(own.cycles))).join(", ");
     let sum = grouped(all);
     wrapped(&format!(
-        "Preparation before every program: the edges are sorted{of} in {sum} cycles, which none of them counts ({each})."
+        "Preparation before {before}: the edges are sorted{of} in {sum} cycles, {counted} ({each})."
     ))
 }
 

@@ -55,7 +55,7 @@ fn store_all(
     line: &Line,
 ) -> Checked<()> {
     let mut done = plan.points() - store.missing().len();
-    let say = |done: usize| line.say(format!("{done} of {} points", plan.points()));
+    let say = |done: usize| line.part(done, plan.points(), "points");
     say(done);
     for (point, result) in results {
         store.put(plan, point, result?)?;

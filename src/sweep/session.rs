@@ -9,6 +9,7 @@ use super::store::Store;
 use super::summary::Summary;
 use super::task::Task;
 use crate::compiler::Error;
+use crate::html::{self, Page};
 use crate::shipped::Shipped;
 use ember_host::Files;
 use ember_language::diagnostic::{Diagnostic, Sources};
@@ -99,18 +100,20 @@ impl Session {
     /// # Errors
     ///
     /// Fails if a result cannot be stored.
-    pub fn run(&self, stop: &AtomicBool) -> Result<(), Error> {
-        run(&self.plan, &mut self.store(), stop, &Line::hidden()).map_err(failed)
+    pub fn run(&self, stop: &AtomicBool, line: &Line) -> Result<(), Error> {
+        run(&self.plan, &mut self.store(), stop, line).map_err(failed)
     }
 
-    /// Writes the file, once every point has a result, and returns the summary as JSON.
+    /// Writes the file, once every point has a result, and returns the summary as JSON and as a page for a browser.
     ///
     /// # Errors
     ///
     /// Fails if the file cannot be written, or an input has changed since the sweep was opened.
-    pub fn finish(&self) -> Result<String, Error> {
+    pub fn finish(&self) -> Result<(String, String), Error> {
         let rows = self.store().finish(&self.plan).map_err(failed)?;
-        Ok(serde_json::to_string(&Summary::new(&self.plan, rows)).unwrap_or_default())
+        let summary = Summary::new(&self.plan, rows);
+        let page = html::page(&Page::Sweep { sweep: &summary });
+        Ok((serde_json::to_string(&summary).unwrap_or_default(), page))
     }
 
     fn store(&self) -> MutexGuard<'_, Store> {

@@ -41,6 +41,12 @@ pub fn load(sources: &mut Sources, path: &Path) -> Checked<Loaded> {
         let help = "programs of PyTorch (`torch.export.save` writes .pt2), TensorFlow graphs (.pb) and StableHLO text (.mlir) are";
         return Err(vec![error.with_help(help)]);
     }
+    if is_kernel(sources, path) {
+        let message = format!("{}: a kernel is no model, because it has no data", path.display());
+        let help = "the commands `run`, `equiv` and the main job take kernels; in Python \
+                    `ember_rewrite.command(\"run\", PATH)`, `equiv` and `command(PATH)`";
+        return Err(vec![Diagnostic::global(message).with_help(help)]);
+    }
     if !is_import(path) {
         return Ok(Loaded { file: load::load(sources, path)?, weights: None });
     }

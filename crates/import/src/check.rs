@@ -4,13 +4,15 @@
 mod draw;
 mod meaning;
 mod unknowns;
+mod whole;
 mod written;
 
 use draw::{Bound, draw, evaluate};
 use ember_language::rules::{Exactness, Rule, Signature};
 use ember_values::scalar::Scalar;
 use fastrand::Rng;
-use meaning::{Meaning, Whole};
+use meaning::Meaning;
+use whole::Whole;
 
 /// The dialect of imported graphs.
 const DIALECT: &str = "import";

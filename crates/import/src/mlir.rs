@@ -9,6 +9,7 @@ mod affine;
 mod dlc;
 mod lines;
 mod lower;
+mod product;
 mod read;
 mod rows;
 mod slc;
@@ -83,6 +84,9 @@ pub struct Interface {
     pub tensors: Vec<KernelTensor>,
     /// The sizes that are declared by themselves.
     pub sizes: Vec<String>,
+    /// The memory of the other programs' own. Memory of this kernel's own that is called the same, and has the same type,
+    /// takes the name.
+    pub own: Vec<KernelTensor>,
     /// The words that no tensor may be called.
     pub reserved: BTreeSet<String>,
 }

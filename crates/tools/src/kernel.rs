@@ -60,6 +60,11 @@ pub fn read(sources: &mut Sources, path: &Path, options: &Options) -> Checked<Ke
 }
 
 impl Kernel {
+    /// Returns the kernel's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns the kernel at a level.
     pub fn program(&self, options: &Options, level: Level) -> Checked<String> {
         let words = self.declarations.words(&self.book.signature);

@@ -1,9 +1,11 @@
 //! Instances of a side of a rule: shapes that fit together, and tensors of these shapes, full of edge cases.
 
+mod operands;
 mod types;
 
-use super::meaning::{Meaning, Whole, apply, elements};
+use super::meaning::{Meaning, apply};
 use super::unknowns::Unknowns;
+use super::whole::{Whole, elements};
 use egg::{ENodeOrVar, Id, Language, Var};
 use ember_language::rules::Rule;
 use ember_language::term::{Head, Node};

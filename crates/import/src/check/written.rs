@@ -1,7 +1,8 @@
 //! An idiom written as a model of its own, whose arguments are the operands.
 
 use super::draw::{Bound, evaluate};
-use super::meaning::{Meaning, Whole};
+use super::meaning::Meaning;
+use super::whole::Whole;
 use crate::graph::{Argument, Elem, Graph, Id, Node, Op, Weight};
 use crate::order::SOFTMAX;
 use egg::{ENodeOrVar, Language};

@@ -112,6 +112,17 @@ impl Lines {
         Ok((name, of))
     }
 
+    /// Writes a conversion.
+    pub(super) fn convert(&mut self, value: Value, to: Elem) -> Result<Value, NoDialect> {
+        let (_, of) = &value;
+        let steps = of.elem().and_then(|from| self.rows.conversions(from, to));
+        let steps = steps.ok_or_else(|| NoDialect(format!("{of} as {to}")))?;
+        Ok(steps.into_iter().fold(value, |(name, from), (operation, elem)| {
+            let of = from.of(elem);
+            (self.define(format!("{operation} {name} : {from} to {of}")), of)
+        }))
+    }
+
     /// Returns the operation whose row is an operator of its operands, and its predicate.
     fn operation(&self, operator: &str, operands: &[Type]) -> Result<(String, Output), NoDialect> {
         let head = format!("scf.{operator}");

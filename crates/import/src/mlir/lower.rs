@@ -6,9 +6,11 @@ mod carried;
 mod forms;
 mod interface;
 mod loops;
+mod masks;
 mod memory;
 mod places;
 mod plain;
+mod products;
 
 use super::read::{Helped, Reader, Refused, refused};
 use super::rows::{Kind, Rows};
@@ -18,6 +20,9 @@ use super::{Interface, Kernel, KernelTensor, Purpose};
 use egg::Id;
 use ember_language::diagnostic::FileId;
 use ember_language::term::Terms;
+use masks::{Active, Mask};
+use products::fills_before;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
@@ -37,6 +42,8 @@ enum Meaning {
     Memory(usize),
     /// A structure, by the name of its fields.
     Fields(String),
+    /// A mask of lanes.
+    Mask(Mask),
 }
 
 /// A memory.
@@ -71,6 +78,10 @@ pub(super) struct Lowering<'r, 'a> {
     returned: Vec<Value>,
     /// The memories that the operands of the current operation are loaded from.
     loads: Vec<usize>,
+    /// The lanes that the operands of the current operation have, if a mask leaves out others.
+    active: Option<Active>,
+    /// The lanes that values have, of those without all lanes.
+    partial: FxHashMap<Value, Active>,
     /// The values that are stored where they are computed.
     spilled: &'r BTreeSet<Value>,
     /// The values that were used although what they were loaded from has been written.
@@ -129,6 +140,8 @@ impl<'r, 'a> Lowering<'r, 'a> {
             statements: Vec::new(),
             returned: Vec::new(),
             loads: Vec::new(),
+            active: None,
+            partial: FxHashMap::default(),
             spilled,
             stale: BTreeSet::new(),
         }
@@ -169,8 +182,12 @@ impl<'r, 'a> Lowering<'r, 'a> {
                 };
             }
             if let Some(store) = rest.next_if(|next| self.stores_branch(operation, next)) {
-                self.loads.clear();
+                self.afresh();
                 self.stored_branch(operation, store)?;
+                continue;
+            }
+            if let Some(product) = rest.next_if(|next| fills_before(operation, next)) {
+                self.product(operation, product)?;
                 continue;
             }
             self.operation(operation)?;
@@ -180,7 +197,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
 
     /// Lowers an operation.
     fn operation(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
-        self.loads.clear();
+        self.afresh();
         match operation.kind {
             Kind::Plain => self.plain(operation),
             Kind::Constant => self.constant(operation),
@@ -194,6 +211,23 @@ impl<'r, 'a> Lowering<'r, 'a> {
             Kind::Field => self.field(operation),
             Kind::Broadcast => self.broadcast(operation),
             Kind::Fold => self.fold(operation),
+            Kind::Mask => self.mask(operation),
+            Kind::MaskedLoad => self.masked_load(operation),
+            Kind::MaskedStore => self.masked_store(operation),
+            Kind::StreamLoad => self.stream_load(operation),
+            Kind::Stream => {
+                let (term, of) = self.number(self.operand(operation, 0)?)?;
+                self.result(operation, of, term)
+            }
+            Kind::Callback => self.operations(self.region(operation, 0)?).map(|_| ()),
+            Kind::Fill => {
+                Err(self.refused("a memory that is filled", &operation.at).with_help_boxed(
+                    "it is read before a product that adds to the memory; write a loop",
+                ))
+            }
+            Kind::Product | Kind::ProductTransposed => Err(self
+                .refused("a product that is added to a memory", &operation.at)
+                .with_help_boxed("put `linalg.fill` of the memory with 0 just before it")),
             Kind::Apply | Kind::Least | Kind::Greatest => self.applied(operation),
             Kind::Loop => self.counted(operation),
             Kind::AffineLoop => self.affine_loop(operation),
@@ -203,6 +237,12 @@ impl<'r, 'a> Lowering<'r, 'a> {
                 Err(self.refused(format!("`{}` inside a function", operation.name), &operation.at))
             }
         }
+    }
+
+    /// Forgets what the operands of the last operation are loaded from, and their lanes.
+    fn afresh(&mut self) {
+        self.loads.clear();
+        self.active = None;
     }
 
     /// Returns a region of an operation.
@@ -233,7 +273,9 @@ impl<'r, 'a> Lowering<'r, 'a> {
                     self.stale.insert(*value);
                 }
                 self.loads.extend_from_slice(loads);
-                Ok((*term, of.clone()))
+                let (term, of) = (*term, of.clone());
+                self.has_lanes(self.partial.get(value).cloned(), at)?;
+                Ok((term, of))
             }
             (_, of) => {
                 let of = of.as_ref().map_or("unknown".to_owned(), Type::to_string);
@@ -282,6 +324,11 @@ impl<'r, 'a> Lowering<'r, 'a> {
         loads.sort_unstable();
         loads.dedup();
         let mut meaning = Meaning::Number { term, loads: loads.into(), at: self.clock };
+        if self.spilled.contains(&value) {
+            self.all_lanes(&self.values[value].at)?;
+        } else if let Some(lanes) = self.active.take() {
+            self.partial.insert(value, lanes);
+        }
         if self.spilled.contains(&value) {
             let memory = self.own_memory(&of)?;
             self.keep(memory, &of, term)?;

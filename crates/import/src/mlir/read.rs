@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
             let near = suggest::did_you_mean(name, self.rows.operations());
             let known: Vec<&str> = self.rows.operations().filter(of_dialect).collect();
             let help = near.unwrap_or_else(|| match known.as_slice() {
-                [] => "kernels of the dialects func, arith, math, memref, scf, affine and vector are read".to_owned(),
+                [] => "kernels of the dialects func, arith, math, memref, scf, affine, vector, slc and slcvec are read".to_owned(),
                 known => format!("known of this dialect: {}", suggest::list(known.iter().copied())),
             });
             error.with_help_boxed(&help)
@@ -216,9 +216,8 @@ impl<'a> Reader<'a> {
     fn written(&self, region: &Region<'a>) -> Vec<Value> {
         let mut found: Vec<Value> = Vec::new();
         for operation in &region.operations {
-            if matches!(operation.kind, Kind::Store | Kind::Copy) {
-                found.extend(operation.operands.get(1).map(|(memory, _)| self.root(*memory)));
-            }
+            let written = operation.writes().and_then(|at| operation.operands.get(at));
+            found.extend(written.map(|(memory, _)| self.root(*memory)));
             found.extend(operation.regions.iter().flat_map(|inner| &inner.written));
         }
         found.sort_unstable();

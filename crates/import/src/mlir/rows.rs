@@ -36,12 +36,27 @@ pub(super) enum Kind {
     Field,
     Broadcast,
     Fold,
+    /// A mask of lanes.
+    Mask,
+    MaskedLoad,
+    MaskedStore,
+    /// A memory whose elements all become one number.
+    Fill,
+    /// A product of whole matrices, which is added to a memory.
+    Product,
+    ProductTransposed,
+    /// A stream of a value, or the value of a stream: the same in a program that runs in order.
+    Stream,
+    /// A load of lanes that the loop around masks.
+    StreamLoad,
+    /// What the execute unit does.
+    Callback,
     /// An operation on values, which has rows.
     Plain,
 }
 
 /// The words of kinds in the table.
-const KINDS: [(&str, Kind); 23] = [
+const KINDS: [(&str, Kind); 32] = [
     ("module", Kind::Module),
     ("function", Kind::Function),
     ("return", Kind::Return),
@@ -65,6 +80,15 @@ const KINDS: [(&str, Kind); 23] = [
     ("field", Kind::Field),
     ("broadcast", Kind::Broadcast),
     ("fold", Kind::Fold),
+    ("mask", Kind::Mask),
+    ("masked-load", Kind::MaskedLoad),
+    ("masked-store", Kind::MaskedStore),
+    ("fill", Kind::Fill),
+    ("product", Kind::Product),
+    ("product-transposed", Kind::ProductTransposed),
+    ("stream", Kind::Stream),
+    ("stream-load", Kind::StreamLoad),
+    ("callback", Kind::Callback),
 ];
 
 /// The class of an operand or result.
@@ -100,7 +124,7 @@ impl Class {
     pub(super) fn holds(self, of: &Type) -> bool {
         let Some(elem) = of.elem() else { return false };
         match (self, elem) {
-            (Class::Bit, Elem::Bit) => matches!(of, Type::Scalar(_)),
+            (Class::Bit, Elem::Bit) => true,
             (Class::Any, elem) => elem != Elem::Bit,
             (Class::Wide, Elem::Index | Elem::Of(DType::I64)) => true,
             (Class::Integer, Elem::Index | Elem::Of(DType::I64 | DType::I32)) => true,
@@ -259,9 +283,35 @@ impl Rows {
         self.folds.iter().filter(move |(_, own)| *own == fold).map(|(name, _)| name.as_str())
     }
 
+    /// Returns the operations that convert from one type to another, with the types that they give. An index is an i64
+    /// on the way to other numbers.
+    pub(super) fn conversions(&self, from: Elem, to: Elem) -> Option<Vec<(&str, Elem)>> {
+        let float = |elem: Elem| elem.dtype().is_float();
+        let (mut at, mut steps) = (from, Vec::new());
+        while at != to {
+            let next = match (at, to) {
+                (Elem::Index, Elem::Of(DType::I32))
+                | (Elem::Of(DType::I32 | DType::I64), Elem::Index) => to,
+                (Elem::Index, _) | (_, Elem::Index) => Elem::Of(DType::I64),
+                _ => to,
+            };
+            let operation = match (at, next) {
+                (Elem::Index, _) | (_, Elem::Index) => "arith.index_cast",
+                (a, b) => {
+                    let wider = b.dtype().bits() > a.dtype().bits();
+                    let wider = (float(a) == float(b)).then_some(wider);
+                    self.conversion([Type::Scalar(a), Type::Scalar(b)], wider)?
+                }
+            };
+            steps.push((operation, next));
+            at = next;
+        }
+        Some(steps)
+    }
+
     /// Returns the operation that converts between two types; `wider` says whether the second has more bits, if it
     /// matters.
-    pub(super) fn conversion(&self, [from, to]: [Type; 2], wider: Option<bool>) -> Option<&str> {
+    fn conversion(&self, [from, to]: [Type; 2], wider: Option<bool>) -> Option<&str> {
         let fits = |(name, row): &(&str, &Row)| {
             let extends = name.contains(".ext");
             let cuts = name.contains(".trunc");
@@ -296,6 +346,11 @@ impl Rows {
     /// Returns the reduction that folds values with an operator of terms.
     pub(super) fn fold_of(&self, head: &str) -> Option<&str> {
         self.heads.get(head).map(String::as_str)
+    }
+
+    /// Iterates over the kinds of `vector.reduction` that are a fold of lanes.
+    pub(super) fn lanes_of<'n>(&'n self, fold: &'n str) -> impl Iterator<Item = &'n str> {
+        self.lanes.iter().filter(move |(_, own)| *own == fold).map(|(kind, _)| kind.as_str())
     }
 
     /// Returns the fold of lanes by a kind of reduction.

@@ -8,7 +8,7 @@ use super::lines::Value;
 use super::lines::{Lines, NoDialect};
 use super::rows::Rows;
 use super::types::{Elem, Type};
-use super::{Kernel, KernelTensor};
+use super::{Kernel, KernelTensor, Purpose};
 use egg::{Id, Language};
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Term};
@@ -42,8 +42,18 @@ pub fn slc_text(kernel: &Kernel) -> Result<String, NoDialect> {
     if let Some(root) = kernel.term.len().checked_sub(1) {
         writer.statement(Id::from(root))?;
     }
-    let mut arguments: Vec<String> =
-        kernel.tensors.iter().map(|own| format!("%{}: {}", own.name, memory(own))).collect();
+    let mut arguments = Vec::new();
+    for tensor in &kernel.tensors {
+        let (name, of) = (&tensor.name, memory(tensor));
+        if tensor.purpose == Purpose::Scratch {
+            let sizes = tensor.shape.iter().filter(|extent| !matches!(extent, Extent::Const(_)));
+            let extents = sizes.map(|extent| writer.size(&extent.to_string()));
+            let extents = extents.collect::<Result<Vec<_>, _>>()?.join(", ");
+            writer.out.first.push(format!("%{name} = memref.alloc({extents}) : {of}"));
+        } else {
+            arguments.push(format!("%{name}: {of}"));
+        }
+    }
     arguments.extend(kernel.sizes.iter().map(|size| format!("%{size}: index")));
     Ok(writer.out.function(&kernel.name, &arguments))
 }
@@ -215,7 +225,8 @@ impl<'a> Writer<'a> {
         if let Some(known) = self.sizes.get(name) {
             return Ok(known.clone());
         }
-        let holder = self.kernel.tensors.iter().find_map(|tensor| {
+        let given = self.kernel.tensors.iter().filter(|own| own.purpose != Purpose::Scratch);
+        let holder = given.into_iter().find_map(|tensor| {
             let at = tensor.shape.iter().position(|extent| extent.to_string() == name)?;
             Some((tensor, at))
         });

@@ -89,6 +89,16 @@ impl<'a> Operation<'a> {
         }
     }
 
+    /// Returns the place among the operands of the memory that the operation writes, if it writes one.
+    pub(super) fn writes(&self) -> Option<usize> {
+        match self.kind {
+            Kind::MaskedStore => Some(0),
+            Kind::Store | Kind::Copy | Kind::Fill => Some(1),
+            Kind::Product | Kind::ProductTransposed => Some(2),
+            _ => None,
+        }
+    }
+
     /// Returns the operands of a group.
     pub(super) fn group(&self, at: usize) -> &[Use] {
         let start: usize = self.groups.iter().take(at).sum();

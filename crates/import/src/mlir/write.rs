@@ -2,10 +2,11 @@
 //! operation whose row is this operator of its operands. Reading the text gives an equal statement.
 
 mod emit;
+mod places;
 mod values;
 
 use super::rows::Rows;
-use super::types::Elem;
+use super::types::{Elem, Type};
 use super::{Kernel, Purpose};
 use egg::{Id, Language};
 use ember_language::term::{Head, Node, Term};
@@ -33,11 +34,23 @@ pub enum Unwritten {
 /// The most lines of a text.
 const LINES: usize = 1 << 18;
 
-/// A value of the text: its name and its type.
+/// A value of the text: its name and its type, which is that of a number or of lanes.
 #[derive(Clone, Debug)]
 struct Value {
     name: String,
-    elem: Elem,
+    of: Type,
+}
+
+impl Value {
+    /// Returns a value of the type `index`.
+    fn index(name: String) -> Value {
+        Value { name, of: Type::Scalar(Elem::Index) }
+    }
+
+    /// Returns the type of a number, or of one lane.
+    fn elem(&self) -> Elem {
+        self.of.elem().unwrap_or(Elem::Index)
+    }
 }
 
 /// The state of writing.
@@ -55,7 +68,7 @@ struct Writer<'a> {
 }
 
 /// The forms that terms are recognised by.
-const FORMS: [&str; 16] = [
+const FORMS: [&str; 22] = [
     "loop",
     "reduce",
     "variable",
@@ -72,6 +85,12 @@ const FORMS: [&str; 16] = [
     "constant",
     "frozen",
     "barrier",
+    "lanes",
+    "broadcast",
+    "fold",
+    "sum",
+    "matrix-product",
+    "matrix-product-transposed",
 ];
 
 /// Returns the MLIR text of a kernel, whose definitions are expanded.
@@ -104,20 +123,19 @@ impl Writer<'_> {
     }
 
     /// Returns the function around the text so far.
-    fn function(self) -> Result<String, Unwritten> {
+    fn function(mut self) -> Result<String, Unwritten> {
         let mut arguments = Vec::new();
         let mut own = Vec::new();
-        for tensor in &self.kernel.tensors {
+        let kernel = self.kernel;
+        for tensor in &kernel.tensors {
             let of = memory(&tensor.shape, tensor.dtype)?;
             let name = value(&tensor.name);
             match tensor.purpose {
                 Purpose::Input | Purpose::Output => arguments.push(format!("{name}: {of}")),
                 Purpose::Scratch => {
-                    let extents = tensor.shape.iter().filter_map(|extent| match extent {
-                        Extent::Const(_) => None,
-                        extent => self.text.sizes.get(&extent.to_string()).cloned(),
-                    });
-                    let extents: Vec<String> = extents.collect();
+                    let sizes = tensor.shape.iter().filter(|e| !matches!(e, Extent::Const(_)));
+                    let extents = sizes.map(|extent| Ok(self.size(&extent.to_string())?.name));
+                    let extents = extents.collect::<Result<Vec<String>, Unwritten>>()?;
                     own.push(format!("  {name} = memref.alloc({}) : {of}", extents.join(", ")));
                 }
             }
@@ -155,18 +173,18 @@ impl Writer<'_> {
             }
             (Some("store"), &[address, stored]) => self.apart(|writer| {
                 let stored = writer.value(stored)?;
-                let (memory, of) = writer.address(address)?;
-                let stored = writer.as_elem(stored, of.1)?;
-                writer.text.line(&format!("memref.store {}, {memory} : {}", stored.name, of.0))
+                let place = writer.place(address)?;
+                writer.store(&place, stored)
             }),
             (Some("accumulate"), &[fold, address, added]) => self.apart(|writer| {
-                let (memory, of) = writer.address(address)?;
-                let before = writer.text.define(&format!("memref.load {memory} : {}", of.0))?;
-                let before = Value { name: before, elem: of.1 };
+                let place = writer.place(address)?;
+                let before = writer.load(&place)?;
                 let added = writer.value(added)?;
                 let after = writer.folded(fold, before, added)?;
-                writer.text.line(&format!("memref.store {}, {memory} : {}", after.name, of.0))
+                writer.store(&place, after)
             }),
+            (Some("matrix-product"), &[out, a, b]) => self.product(false, [out, a, b]),
+            (Some("matrix-product-transposed"), &[out, a, b]) => self.product(true, [out, a, b]),
             _ => Err(Unwritten::Operator(node.to_string())),
         }
     }
@@ -191,7 +209,7 @@ impl Writer<'_> {
         name: String,
         write: impl FnOnce(&mut Self) -> Result<T, Unwritten>,
     ) -> Result<T, Unwritten> {
-        self.variables.push((variable, Value { name, elem: Elem::Index }));
+        self.variables.push((variable, Value::index(name)));
         self.text.indent += 1;
         let written = self.apart(write);
         self.text.indent -= 1;

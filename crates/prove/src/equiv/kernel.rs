@@ -48,16 +48,13 @@ fn interface<'a>(book: &RuleBook, known: impl Iterator<Item = &'a Declarations>)
         ..Interface::default()
     };
     for declarations in known {
-        let tensors = declarations.tensors.iter().filter(|own| own.purpose != Purpose::Scratch);
-        interface.tensors.extend(tensors.map(|own| KernelTensor {
-            name: own.name.clone(),
-            dtype: own.dtype,
-            shape: own.shape.clone(),
-            purpose: match own.purpose {
-                Purpose::Input => mlir::Purpose::Input,
-                Purpose::Output | Purpose::Scratch => mlir::Purpose::Output,
-            },
-        }));
+        let (own, tensors): (Vec<_>, Vec<_>) = declarations
+            .tensors
+            .iter()
+            .map(as_tensor)
+            .partition(|own| own.purpose == mlir::Purpose::Scratch);
+        interface.own.extend(own);
+        interface.tensors.extend(tensors);
         interface.sizes.extend(declarations.own_sizes.iter().cloned());
     }
     interface
@@ -83,7 +80,15 @@ pub fn slc_text(
 
 /// Returns a program with its declarations.
 fn as_kernel(name: &str, declarations: &Declarations, term: &Term) -> Kernel {
-    let tensors = declarations.tensors.iter().map(|own| KernelTensor {
+    let tensors = declarations.tensors.iter().map(as_tensor);
+    let (name, term) = (name.to_owned(), term.clone());
+    let sizes = declarations.own_sizes.clone();
+    Kernel { name, term, tensors: tensors.collect(), sizes }
+}
+
+/// Returns a declared tensor as one of a kernel.
+fn as_tensor(own: &Declared) -> KernelTensor {
+    KernelTensor {
         name: own.name.clone(),
         dtype: own.dtype,
         shape: own.shape.clone(),
@@ -92,8 +97,5 @@ fn as_kernel(name: &str, declarations: &Declarations, term: &Term) -> Kernel {
             Purpose::Output => mlir::Purpose::Output,
             Purpose::Scratch => mlir::Purpose::Scratch,
         },
-    });
-    let (name, term) = (name.to_owned(), term.clone());
-    let sizes = declarations.own_sizes.clone();
-    Kernel { name, term, tensors: tensors.collect(), sizes }
+    }
 }

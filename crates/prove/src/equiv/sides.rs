@@ -182,13 +182,19 @@ pub fn read(
     let mut errors = Vec::new();
     let all: Vec<&Path> = paths.iter().map(PathBuf::as_path).chain(model).collect();
     let mut texts: Vec<Text> = all.iter().map(|_| Text::default()).collect();
+    // The errors of a file that is given twice are reported once.
+    let mut fail = |at: usize, found: Vec<Diagnostic>| {
+        if errors.is_empty() || !all[..at].contains(&all[at]) {
+            errors.extend(found);
+        }
+    };
     // The arguments of kernels take the names that other texts declare, so kernels are read after these.
     let is_kernel = |at: &usize| models::is_kernel(sources, all[*at]);
     let (kernels, others): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(is_kernel);
     for at in others {
         match file(sources, book, machine, all[at]) {
             Ok(text) => texts[at] = text,
-            Err(found) => errors.extend(found),
+            Err(found) => fail(at, found),
         }
     }
     for at in kernels {
@@ -198,7 +204,7 @@ pub fn read(
                 texts[at].declarations = Some(declarations);
                 texts[at].sides.push(side);
             }
-            Err(found) => errors.extend(found),
+            Err(found) => fail(at, found),
         }
     }
     if !errors.is_empty() {

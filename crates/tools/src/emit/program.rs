@@ -28,7 +28,7 @@ pub enum Level {
     Slcv,
     /// The two halves.
     Dlc,
-    /// Sequential loops of scalars as MLIR text.
+    /// Sequential loops as MLIR text.
     Mlir,
     /// The two halves, in the dialects of Ember's artifact.
     MlirDlc,
@@ -54,14 +54,13 @@ pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<Stri
             let attempt = tuning.best_of(schedule, &Line::hidden())?;
             attempt.program(inputs, schedule)?.clone()
         }
-        // MLIR's sequential loops have no lanes.
-        Level::Slc | Level::MlirSlc | Level::Mlir => {
+        Level::Slc | Level::MlirSlc => {
             let scalar = of_phases(inputs, schedule, |phase| phase != Phase::Optimise);
             best(inputs, options, &scalar, goal)?
         }
         // The simulator's choice would be for another core.
         Level::C | Level::Header => compile_by(inputs, options, schedule, goal)?,
-        Level::Scf | Level::Slcv | Level::Dlc | Level::MlirDlc | Level::MlirSlcv => {
+        Level::Scf | Level::Mlir | Level::Slcv | Level::Dlc | Level::MlirDlc | Level::MlirSlcv => {
             best(inputs, options, schedule, goal)?
         }
     };

@@ -34,7 +34,19 @@ impl<'a> Lowering<'_, 'a> {
             });
         }
         let result = self.returned.iter().position(|returned| returned == value);
-        let memory = self.scratch(*elem, shape, result);
+        let name = self.values[*value].name.trim_start_matches('%');
+        let known = self
+            .interface
+            .own
+            .iter()
+            .find(|own| own.name == name && own.dtype == elem.dtype() && own.shape == shape);
+        let memory = match known {
+            Some(own) if result.is_none() && self.names.insert(own.name.clone()) => {
+                self.declared(own.clone(), true);
+                self.memories.len() - 1
+            }
+            _ => self.scratch(*elem, shape, result),
+        };
         self.types[*value] = Some(of.clone());
         self.meanings[*value] = Some(Meaning::Memory(memory));
         Ok(())

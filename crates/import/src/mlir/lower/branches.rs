@@ -100,7 +100,7 @@ impl<'a> Lowering<'_, 'a> {
         for (at, result) in operation.results.iter().enumerate() {
             let mut values = [condition; 2];
             let mut of = Type::Scalar(Elem::Bit);
-            self.loads.clear();
+            self.afresh();
             for (value, end) in values.iter_mut().zip(ends) {
                 let given = end.and_then(|end| end.operands.get(at));
                 let Some(given) = given else {
@@ -137,10 +137,13 @@ impl<'a> Lowering<'_, 'a> {
                 );
             }
             for (at, (operand, of)) in given.iter().zip(&operation.types).enumerate() {
-                self.loads.clear();
+                self.afresh();
                 let term = self.number_of(operand, of)?;
                 match results {
-                    Results::Own(memories) => self.keep(memories[at], of, term)?,
+                    Results::Own(memories) => {
+                        self.all_lanes(&operand.1)?;
+                        self.keep(memories[at], of, term)?;
+                    }
                     Results::Stored(store) => self.stored(store, operand, (term, of.clone()))?,
                 }
             }

@@ -22,6 +22,7 @@ impl<'a> Lowering<'_, 'a> {
             if let Some(said) = said {
                 self.same(start, &of, said)?;
             }
+            self.all_lanes(&start.1)?;
             let memory = self.own_memory(&of)?;
             self.keep(memory, &of, term)?;
             self.types[*argument] = Some(of);
@@ -57,9 +58,10 @@ impl<'a> Lowering<'_, 'a> {
             return Err(self.refused(message, end.map_or(at, |end| &end.at)));
         }
         for (((argument, _), operand), memory) in arguments.iter().zip(given).zip(memories) {
-            self.loads.clear();
+            self.afresh();
             let of = self.types[*argument].clone().unwrap_or(Type::Struct);
             let term = self.number_of(operand, &of)?;
+            self.all_lanes(&operand.1)?;
             if term != self.kept(*memory, &of)? {
                 self.keep(*memory, &of, term)?;
             }

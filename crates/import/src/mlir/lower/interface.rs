@@ -154,7 +154,7 @@ impl<'a> Lowering<'_, 'a> {
     /// Makes the returned values results: memory of the function's own, or numbers.
     pub(super) fn results(&mut self, returned: &Operation<'a>) -> Result<(), Refused> {
         for (at, operand) in returned.operands.iter().enumerate() {
-            self.loads.clear();
+            self.afresh();
             match self.meanings[operand.0] {
                 Some(Meaning::Memory(_)) => {}
                 _ => {
@@ -188,7 +188,7 @@ impl<'a> Lowering<'_, 'a> {
         let name = format!("{name}.{}", path.join("."));
         let of = Type::Scalar(Elem::Of(ember_values::scalar::DType::I64));
         let term = self.size(&name)?;
-        self.loads.clear();
+        self.afresh();
         let result = operation.results.first().copied();
         result.map_or(Ok(()), |value| self.give(value, of, term))
     }

@@ -194,6 +194,7 @@ impl<'a> Lowering<'_, 'a> {
         let [lo, hi, step] = bounds;
         let (start, carries) = self.number(start)?;
         let mut loads = std::mem::take(&mut self.loads);
+        let active = self.active.take();
         let variable = self.variable(bounds)?;
         self.count(region.arguments[0].0, of, variable)?;
         self.level += 1;
@@ -205,6 +206,7 @@ impl<'a> Lowering<'_, 'a> {
         self.operations(region)?;
         self.level -= 1;
         self.loads.clear();
+        self.active = active;
         let value = self.number_of(reduction.value, &carries)?;
         loads.append(&mut self.loads);
         self.loads = loads;
@@ -246,8 +248,7 @@ impl<'a> Lowering<'_, 'a> {
             [value, (carried, _)] if carried == argument => value,
             _ => return None,
         };
-        let scalar = !matches!(last.types.last(), Some(Type::Vector(..)));
-        scalar.then_some(Reduction { fold, value })
+        Some(Reduction { fold, value })
     }
 
     /// True for an operation that is a value: it writes nothing, and needs no memory of its own.
@@ -263,6 +264,10 @@ impl<'a> Lowering<'_, 'a> {
             | Kind::View
             | Kind::Field
             | Kind::Broadcast
+            | Kind::Mask
+            | Kind::MaskedLoad
+            | Kind::Stream
+            | Kind::StreamLoad
             | Kind::Fold
             | Kind::Apply
             | Kind::Least

@@ -21,7 +21,7 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     /// Returns the type of a memory, which a text may state.
-    fn memory_type(&self, operand: &Use, said: Option<&Type>) -> Result<Elem, Refused> {
+    pub(super) fn memory_type(&self, operand: &Use, said: Option<&Type>) -> Result<Elem, Refused> {
         let own = self.types[operand.0].clone();
         let Some(of @ Type::Memory(_, elem)) = own else {
             let message = format!("`{}` is no memory", self.values[operand.0].name);
@@ -34,7 +34,7 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     /// Returns the root of a memory's addresses.
-    fn address_of(&mut self, memory: usize) -> Result<Id, Refused> {
+    pub(super) fn address_of(&mut self, memory: usize) -> Result<Id, Refused> {
         let name = self.word(&format!("%{}", self.memories[memory].tensor.name));
         let form = match self.memories[memory].tensor.purpose {
             Purpose::Input => "input",
@@ -50,23 +50,30 @@ impl<'a> Lowering<'_, 'a> {
         places: &[Id],
         of: &Type,
     ) -> Result<Id, Refused> {
-        let mut address = self.address_of(memory)?;
-        for (at, place) in places.iter().enumerate() {
-            let place = match of {
-                Type::Vector(lanes, _) if at + 1 == places.len() => {
-                    let lanes = i64::try_from(*lanes).unwrap_or(i64::MAX);
-                    let end = match self.strip_end(*place, lanes) {
-                        Some(end) => end,
-                        None => self.plus(*place, lanes)?,
-                    };
-                    let count = self.terms.int(lanes);
-                    self.form("lanes", &[("count", count), ("end", end), ("place", *place)])?
-                }
-                _ => *place,
-            };
-            address = self.form("element", &[("address", address), ("place", place)])?;
-        }
-        Ok(address)
+        let (Type::Vector(lanes, _), Some((place, before))) = (of, places.split_last()) else {
+            return self.placed(memory, places);
+        };
+        let count = i64::try_from(*lanes).unwrap_or(i64::MAX);
+        let end = match self.strip_end(*place, count) {
+            Some(end) => end,
+            None => self.plus(*place, count)?,
+        };
+        let lanes = self.lanes(count, end, *place)?;
+        self.placed(memory, &[before, &[lanes]].concat())
+    }
+
+    /// Returns so many lanes, those before an end.
+    pub(super) fn lanes(&mut self, count: i64, end: Id, place: Id) -> Result<Id, Refused> {
+        let count = self.terms.int(count);
+        self.form("lanes", &[("count", count), ("end", end), ("place", place)])
+    }
+
+    /// Returns an address in a memory.
+    pub(super) fn placed(&mut self, memory: usize, places: &[Id]) -> Result<Id, Refused> {
+        let root = self.address_of(memory)?;
+        places.iter().try_fold(root, |address, place| {
+            self.form("element", &[("address", address), ("place", *place)])
+        })
     }
 
     /// Returns the end of a loop whose variable is the place, if its strips of so many lanes are all whole: the form in
@@ -146,6 +153,7 @@ impl<'a> Lowering<'_, 'a> {
         };
         let elem = self.memory_type(self.operand(operation, 1)?, said)?;
         self.same(operand, &of, &of.of(elem))?;
+        self.all_lanes(&operand.1)?;
         let (memory, address) = self.address(operation, 1, &of)?;
         self.put(memory, address, value)
     }

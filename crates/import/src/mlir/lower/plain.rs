@@ -81,6 +81,11 @@ impl<'a> Lowering<'_, 'a> {
         let first = types.last();
         for ((operand, of), class) in operation.operands.iter().zip(types).zip(&row.operands) {
             if *class == Class::Bit && row.operands.iter().any(|other| *other != Class::Bit) {
+                // One condition for all lanes, or one for each.
+                let each = first.unwrap_or(of).of(Elem::Bit);
+                if *of != Type::Scalar(Elem::Bit) {
+                    self.same(operand, of, &each)?;
+                }
                 continue;
             }
             let wanted = said.or(first).unwrap_or(of);
@@ -155,6 +160,7 @@ impl<'a> Lowering<'_, 'a> {
     /// Lowers a reduction of lanes whose result does not depend on their order.
     pub(super) fn fold(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
         let (term, of) = self.number(self.operand(operation, 0)?)?;
+        self.all_lanes(&operation.at)?;
         let Type::Vector(_, elem) = of else {
             return Err(self.refused("lanes are reduced", &operation.at));
         };

@@ -23,6 +23,8 @@ impl<'a> Reader<'a> {
             Kind::AffineLoop => self.affine_loop(operation),
             Kind::Branch | Kind::AffineBranch => self.branch(operation),
             Kind::Yield => self.ending(operation),
+            Kind::Fill | Kind::Product | Kind::ProductTransposed => self.whole(operation),
+            Kind::Callback => self.callback(operation),
             _ => self.plain(operation),
         }
     }
@@ -93,6 +95,10 @@ impl<'a> Reader<'a> {
         let carried = self.carried(&mut operation, &mut arguments)?;
         if self.takes(':') {
             arguments[0].2 = Some(self.of_type()?);
+            // A loop of streams has the type of its variable, too.
+            if self.takes('→') {
+                self.of_type()?;
+            }
         }
         operation.groups = vec![1, 1, 1, carried];
         self.body(&mut operation, arguments)?;
@@ -255,6 +261,43 @@ impl<'a> Reader<'a> {
                 self.signature(&mut operation)?;
                 break;
             }
+        }
+        Ok(operation)
+    }
+
+    /// Reads `indexing_maps = [#a, #b, #c] ins(%a, %b : T, T) outs(%c : T)`, or the same without maps.
+    fn whole(&mut self, mut operation: Operation<'a>) -> Result<Operation<'a>, Refused> {
+        if self.takes_word("indexing_maps") {
+            self.expect('=')?;
+            self.expect('[')?;
+            operation.maps.push(self.map_here()?);
+            while self.takes(',') {
+                operation.maps.push(self.map_here()?);
+            }
+            self.expect(']')?;
+        }
+        for word in ["ins", "outs"] {
+            self.expect_word(word)?;
+            self.expect('(')?;
+            operation.operands.push(self.operand()?);
+            while self.takes(',') {
+                operation.operands.push(self.operand()?);
+            }
+            self.expect(':')?;
+            operation.types.push(self.of_type()?);
+            while self.takes(',') {
+                operation.types.push(self.of_type()?);
+            }
+            self.expect(')')?;
+        }
+        Ok(operation)
+    }
+
+    /// Reads `{ … } : index`.
+    fn callback(&mut self, mut operation: Operation<'a>) -> Result<Operation<'a>, Refused> {
+        self.body(&mut operation, Vec::new())?;
+        if self.takes(':') {
+            self.of_type()?;
         }
         Ok(operation)
     }

@@ -17,6 +17,13 @@ impl Reader<'_> {
                 Type::shaped(word, inside)
                     .map_err(|why| self.refused(why, start..end + 1, "not known"))
             }
+            // A program that runs in order has the value in place of its stream.
+            "!slc.stream" => {
+                self.expect('<')?;
+                let of = self.of_type()?;
+                self.expect('>')?;
+                Ok(of)
+            }
             "!llvm.struct" => {
                 self.angles()?;
                 Ok(Type::Struct)
@@ -64,6 +71,13 @@ impl Reader<'_> {
         }
         loop {
             operation.types.push(self.of_type()?);
+            // The types of indices.
+            if self.takes('[') {
+                while !self.takes(']') {
+                    self.of_type()?;
+                    self.takes(',');
+                }
+            }
             let more = self.takes(',')
                 || self.takes('→')
                 || self.takes_word("to")

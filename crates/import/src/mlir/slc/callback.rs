@@ -2,9 +2,11 @@
 
 use super::{NoDialect, Value, Writer, memory};
 use crate::mlir::dlc::elem;
+use crate::mlir::product::operation;
 use crate::mlir::types::{Elem, Type};
 use egg::Id;
 use ember_language::sexp::deeper;
+use ember_values::scalar::{DType, Scalar};
 
 /// An element of a tensor, or a run of elements under a mask.
 struct Place {
@@ -34,8 +36,36 @@ impl Writer<'_> {
                 self.store(&place, &after);
                 Ok(())
             }
+            ("exec-product", parts) => self.product(false, parts),
+            ("exec-product-transposed", parts) => self.product(true, parts),
             _ => self.refused(id),
         })
+    }
+
+    /// Writes a product of whole matrices, which starts from zeros.
+    fn product(&mut self, transposed: bool, whole: &[Id]) -> Result<(), NoDialect> {
+        let forms = ["exec-element", "exec-input", "exec-output"];
+        let mut tensors = Vec::new();
+        for id in whole {
+            tensors.push(self.address(*id, forms)?.0);
+        }
+        let [out, a, b] = tensors[..] else { return self.refused(whole[0]) };
+        let ranks = (a.shape.len(), b.shape.len());
+        let operation = operation(ranks, transposed).ok_or_else(|| {
+            NoDialect(format!("a product of tensors of {} and {} dimensions", ranks.0, ranks.1))
+        })?;
+        let zero = self.out.scalar(Scalar::from_f64(out.dtype, 0.0));
+        let (name, of) = (&out.name, memory(out));
+        self.out
+            .line(format!("linalg.fill ins({zero} : {}) outs(%{name} : {of})", elem(out.dtype)));
+        self.out.line(format!(
+            "{operation} ins(%{}, %{} : {}, {}) outs(%{name} : {of})",
+            a.name,
+            b.name,
+            memory(a),
+            memory(b),
+        ));
+        Ok(())
     }
 
     /// Returns an address of the execute unit.
@@ -104,6 +134,18 @@ impl Writer<'_> {
                 Ok((name, of))
             }
             ("exec-constant", &[value]) => writer.number(value),
+            ("exec-broadcast", &[count, value]) => {
+                let (value, from) = writer.value(value)?;
+                let of = writer.lanes(count, from.elem().unwrap_or(Elem::Index));
+                Ok((writer.out.define(format!("vector.broadcast {value} : {from} to {of}")), of))
+            }
+            ("exec-cast", &[to, value]) => {
+                let value = writer.value(value)?;
+                match DType::parse(&writer.term[to].to_string()) {
+                    Some(to) => writer.out.convert(value, elem(to)),
+                    None => writer.refused(to),
+                }
+            }
             ("exec-load", &[address]) => {
                 let place = writer.place(address)?;
                 Ok(writer.load(&place))

@@ -26,7 +26,7 @@ impl Writer<'_> {
         let node = &self.term[id];
         if let Head::Int(n) = node.head() {
             let name = self.text.constant(&format!("{n} : index"));
-            return Ok(Value { name, elem: Elem::Index });
+            return Ok(Value::index(name));
         }
         let children = node.children().to_vec();
         match (self.form(node), &children[..]) {
@@ -38,27 +38,35 @@ impl Writer<'_> {
             }
             (Some("symbolic"), &[name]) => self.size(self.name_of(name)),
             (Some("load"), &[address]) => {
-                let (memory, (of, elem)) = self.address(address)?;
-                let name = self.text.define(&format!("memref.load {memory} : {of}"))?;
-                Ok(Value { name, elem })
+                let place = self.place(address)?;
+                self.load(&place)
             }
+            (Some("broadcast"), &[count, value]) => {
+                let value = self.value(value)?;
+                let of = self.lanes(count, value.elem())?;
+                let name = self
+                    .text
+                    .define(&format!("vector.broadcast {} : {} to {of}", value.name, value.of))?;
+                Ok(Value { name, of })
+            }
+            (Some("fold"), &[fold, lanes]) => self.folded_lanes(fold, lanes),
             (Some("reduce"), &[fold, variable, lo, hi, step, start, body]) => {
                 let bounds = self.bounds([lo, hi, step])?;
                 let start = self.value(start)?;
                 let (index, carried) = (self.text.fresh(), self.text.fresh());
-                let of = start.elem;
+                let of = start.of;
                 let name = self.text.define(&format!(
                     "scf.for {index} = {bounds} iter_args({carried} = {}) -> ({of}) {{",
                     start.name
                 ))?;
                 self.inside(variable, index, |writer| {
                     let added = writer.value(body)?;
-                    let carried = Value { name: carried, elem: of };
+                    let carried = Value { name: carried, of: of.clone() };
                     let next = writer.folded(fold, carried, added)?;
                     writer.text.line(&format!("scf.yield {} : {of}", next.name))
                 })?;
                 self.text.line("}")?;
-                Ok(Value { name, elem: of })
+                Ok(Value { name, of })
             }
             _ => self.operated(id),
         }
@@ -89,17 +97,16 @@ impl Writer<'_> {
             _ => text,
         };
         let name = self.text.constant(&format!("{text} : {elem}"));
-        Ok(Value { name, elem })
+        Ok(Value { name, of: Type::Scalar(elem) })
     }
 
     /// Returns a size: an argument, or the extent of a tensor.
-    fn size(&mut self, name: &str) -> Result<Value, Unwritten> {
-        let index = |name: String| Value { name, elem: Elem::Index };
+    pub(super) fn size(&mut self, name: &str) -> Result<Value, Unwritten> {
         if self.kernel.sizes.iter().any(|size| size == name) {
-            return Ok(index(value(name)));
+            return Ok(Value::index(value(name)));
         }
         if let Some(known) = self.text.sizes.get(name) {
-            return Ok(index(known.clone()));
+            return Ok(Value::index(known.clone()));
         }
         let (wanted, plus) = name
             .rsplit_once('+')
@@ -123,53 +130,25 @@ impl Writer<'_> {
         let of = memory(&tensor.shape, tensor.dtype)?;
         let operation = format!("memref.dim {}, {dimension} : {of}", value(&tensor.name));
         if more == 0 {
-            return Ok(index(self.text.size(name, operation)));
+            return Ok(Value::index(self.text.size(name, operation)));
         }
         let whole = self.text.size(&format!("{name} and more"), operation);
         let more = self.text.constant(&format!("{more} : index"));
-        Ok(index(self.text.size(name, format!("arith.subi {whole}, {more} : index"))))
-    }
-
-    /// Returns an address as text, with the type of the memory and of its elements.
-    pub(super) fn address(&mut self, id: Id) -> Result<(String, (String, Elem)), Unwritten> {
-        let (mut places, mut at) = (Vec::new(), id);
-        let name = loop {
-            let node = &self.term[at];
-            match (self.form(node), node.children()) {
-                (Some("element"), &[address, place]) => {
-                    places.push(place);
-                    at = address;
-                }
-                (Some("frozen"), &[address]) => at = address,
-                (Some("input" | "output"), &[name]) => break self.name_of(name),
-                _ => return Err(Unwritten::Operator(node.to_string())),
-            }
-        };
-        let tensor = self.kernel.tensors.iter().find(|tensor| tensor.name == name);
-        let tensor = tensor.ok_or_else(|| Unwritten::Operator(name.to_owned()))?;
-        let of = memory(&tensor.shape, tensor.dtype)?;
-        let elem = elem(tensor.dtype)?;
-        let mut indices = Vec::new();
-        for place in places.into_iter().rev() {
-            let place = self.value(place)?;
-            indices.push(self.as_elem(place, Elem::Index)?.name);
-        }
-        Ok((format!("{}[{}]", value(name), indices.join(", ")), (of, elem)))
+        Ok(Value::index(self.text.size(name, format!("arith.subi {whole}, {more} : index"))))
     }
 
     /// Returns the operation of a reduction on two values.
     pub(super) fn folded(&mut self, fold: Id, a: Value, b: Value) -> Result<Value, Unwritten> {
         let fold = self.name_of(fold);
-        let of = Type::Scalar(a.elem);
+        let of = a.of;
         let rows = self.rows;
         let operation = rows
             .folding(fold)
             .find(|own| rows.rows(own).first().is_some_and(|row| row.operands[0].holds(&of)));
         let operation = operation.ok_or_else(|| Unwritten::Operator(fold.to_owned()))?;
-        let elem = a.elem;
-        let b = self.as_elem(b, elem)?;
-        let name = self.text.define(&format!("{operation} {}, {} : {elem}", a.name, b.name))?;
-        Ok(Value { name, elem })
+        let b = self.as_elem(b, of.elem().unwrap_or(Elem::Index))?;
+        let name = self.text.define(&format!("{operation} {}, {} : {of}", a.name, b.name))?;
+        Ok(Value { name, of })
     }
 
     /// Returns an operation on values by the first row whose term is this operator of the operands in order.
@@ -194,8 +173,12 @@ impl Writer<'_> {
         if let (Some(to), [from]) = (to, &operands[..]) {
             return self.converted(from.clone(), to, &head);
         }
-        let last = operands.last().ok_or_else(unknown)?.elem;
-        let last = if last == Elem::Bit { Elem::Index } else { last };
+        let last = operands.last().ok_or_else(unknown)?.of.clone();
+        let number = if last.elem() == Some(Elem::Bit) {
+            Elem::Index
+        } else {
+            last.elem().unwrap_or(Elem::Index)
+        };
         let fits = |row: &Row| {
             let classes = row.operands.iter().zip(&operands);
             let plain = row.term.list().is_some_and(|items| {
@@ -204,80 +187,72 @@ impl Writer<'_> {
                     && items[1..].iter().filter_map(|item| item.atom()).eq(names)
             });
             // A truth value may stand where a number does, and a number where a truth value does.
-            let wanted = |elem: Elem| Type::Scalar(if elem == Elem::Bit { last } else { elem });
+            let wanted = |value: &Value| match value.elem() {
+                Elem::Bit => value.of.of(number),
+                _ => value.of.clone(),
+            };
             plain
                 && row.operands.len() == operands.len()
                 && row.operands.contains_number()
                 && classes
                     .into_iter()
-                    .all(|(class, value)| class.is_bit() || class.holds(&wanted(value.elem)))
+                    .all(|(class, value)| class.is_bit() || class.holds(&wanted(value)))
         };
         let (operation, row) = rows.plain().find(|(_, row)| fits(row)).ok_or_else(unknown)?;
         let mut names = Vec::new();
         for (operand, class) in operands.into_iter().zip(&row.operands) {
-            let wanted = if class.is_bit() { Elem::Bit } else { last };
+            let wanted = if class.is_bit() { Elem::Bit } else { number };
             names.push(self.as_elem(operand, wanted)?.name);
         }
         let (operation, predicate) = rows.spelled(operation);
         let predicate = predicate.map(|word| format!("{word}, ")).unwrap_or_default();
+        let last = last.of(number);
         let name =
             self.text.define(&format!("{operation} {predicate}{} : {last}", names.join(", ")))?;
-        let elem = if row.output == Output::Bit { Elem::Bit } else { last };
-        Ok(Value { name, elem })
+        Ok(Value { name, of: if row.output == Output::Bit { last.of(Elem::Bit) } else { last } })
     }
 
     /// Returns a value as a truth value or number, if it is the other.
     pub(super) fn as_elem(&mut self, value: Value, wanted: Elem) -> Result<Value, Unwritten> {
-        if value.elem == wanted {
-            return Ok(value);
-        }
-        match (value.elem, wanted) {
+        let (from, to) = (value.of.clone(), value.of.of(wanted));
+        match (value.elem(), wanted) {
+            (own, wanted) if own == wanted => Ok(value),
             (Elem::Bit, Elem::Index) => {
-                let own = self.text.define(&format!("arith.extui {} : i1 to i64", value.name))?;
-                let name = self.text.define(&format!("arith.index_cast {own} : i64 to index"))?;
-                Ok(Value { name, elem: wanted })
+                let wide = from.of(Elem::Of(DType::I64));
+                let own =
+                    self.text.define(&format!("arith.extui {} : {from} to {wide}", value.name))?;
+                let name = self.text.define(&format!("arith.index_cast {own} : {wide} to {to}"))?;
+                Ok(Value { name, of: to })
             }
             (Elem::Index, Elem::Bit) => {
-                let zero = self.text.constant("0 : index");
+                let zero = self.text.constant(&of_all("0", &from));
                 let name =
-                    self.text.define(&format!("arith.cmpi ne, {}, {zero} : index", value.name))?;
-                Ok(Value { name, elem: wanted })
+                    self.text.define(&format!("arith.cmpi ne, {}, {zero} : {from}", value.name))?;
+                Ok(Value { name, of: to })
             }
-            (from, to) => self.converted(value, to, &format!("{from} as {to}")),
+            (own, wanted) => self.converted(value, wanted, &format!("{own} as {wanted}")),
         }
     }
 
-    /// Returns a conversion. An index is an i64 on the way to other numbers.
+    /// Returns a conversion.
     fn converted(&mut self, from: Value, to: Elem, head: &str) -> Result<Value, Unwritten> {
-        let from = if from.elem == Elem::Bit { self.as_elem(from, Elem::Index)? } else { from };
-        if from.elem == to {
-            return Ok(from);
-        }
-        let wide = Elem::Of(DType::I64);
-        let float = |elem: Elem| elem.dtype().is_float();
-        let step = match (from.elem, to) {
-            (Elem::Index, Elem::Of(DType::I32))
-            | (Elem::Of(DType::I32 | DType::I64), Elem::Index) => to,
-            (Elem::Index, _) => wide,
-            (_, Elem::Index) => wide,
-            _ => to,
-        };
-        let operation = match (from.elem, step) {
-            (Elem::Index, _) | (_, Elem::Index) => "arith.index_cast",
-            (a, b) => self
-                .rows
-                .conversion(
-                    [Type::Scalar(a), Type::Scalar(b)],
-                    match (float(a), float(b)) {
-                        (true, true) | (false, false) => Some(b.dtype().bits() > a.dtype().bits()),
-                        _ => None,
-                    },
-                )
-                .ok_or_else(|| Unwritten::Operator(head.to_owned()))?,
-        };
-        let name =
-            self.text.define(&format!("{operation} {} : {} to {step}", from.name, from.elem))?;
-        self.converted(Value { name, elem: step }, to, head)
+        let from = if from.elem() == Elem::Bit { self.as_elem(from, Elem::Index)? } else { from };
+        let steps = self.rows.conversions(from.elem(), to);
+        let steps = steps.ok_or_else(|| Unwritten::Operator(head.to_owned()))?;
+        steps.into_iter().try_fold(from, |value, (operation, elem)| {
+            let of = value.of.of(elem);
+            let name =
+                self.text.define(&format!("{operation} {} : {} to {of}", value.name, value.of))?;
+            Ok(Value { name, of })
+        })
+    }
+}
+
+/// Returns a number as a constant of a type, in all lanes of a vector.
+pub(super) fn of_all(number: &str, of: &Type) -> String {
+    match of {
+        Type::Vector(..) => format!("dense<{number}> : {of}"),
+        _ => format!("{number} : {of}"),
     }
 }
 

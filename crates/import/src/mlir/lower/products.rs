@@ -1,0 +1,86 @@
+//! Products of whole matrices.
+
+use super::{Lowering, Refused};
+use crate::mlir::affine::{Affine, Map};
+use crate::mlir::product::{BATCHES, COMMON};
+use crate::mlir::rows::Kind;
+use crate::mlir::source::Operation;
+use ember_values::scalar::Scalar;
+use std::rc::Rc;
+
+/// True for an operation that fills the memory which the next one adds a product to.
+pub(super) fn fills_before(operation: &Operation<'_>, next: &Operation<'_>) -> bool {
+    let written = |own: &Operation<'_>| own.operands.get(own.writes()?).map(|(memory, _)| *memory);
+    operation.kind == Kind::Fill
+        && matches!(next.kind, Kind::Product | Kind::ProductTransposed)
+        && written(operation) == written(next)
+}
+
+/// Returns true or false for the maps of products that have the second factor in common: whether it is transposed.
+fn common(maps: &[Rc<Map>]) -> Option<bool> {
+    let is = |map: &Map, places: &[usize]| {
+        let wanted = places.iter().map(|at| Affine::Operand(*at));
+        map.operands == 4 && map.results.iter().cloned().eq(wanted)
+    };
+    let [first, second, out] = maps else { return None };
+    let [a, c] = BATCHES;
+    let (_, transposed) = COMMON.into_iter().find(|(places, _)| is(second, places))?;
+    (is(first, &a) && is(out, &c)).then_some(transposed)
+}
+
+impl<'a> Lowering<'_, 'a> {
+    /// Lowers a product that is added to zeros. Each element is a sum in the order of the dimension that is summed over, as
+    /// the loops of these operations are.
+    pub(super) fn product(
+        &mut self,
+        fill: &Operation<'a>,
+        product: &Operation<'a>,
+    ) -> Result<(), Refused> {
+        let [first, second, out] = &product.operands[..] else {
+            return Err(self.refused("a product has two factors", &product.at));
+        };
+        let mut memories = Vec::new();
+        let mut elems = Vec::new();
+        for (at, operand) in [out, first, second].into_iter().enumerate() {
+            // The text has the types of the factors first.
+            elems.push(self.memory_type(operand, product.types.get((at + 2) % 3))?);
+            memories.push(self.memory(operand)?);
+        }
+        let ranks: Vec<usize> =
+            memories.iter().map(|memory| self.memories[*memory].tensor.shape.len()).collect();
+        let common = common(&product.maps);
+        let wanted = match (product.name.contains("batch"), common) {
+            (false, None) if product.maps.is_empty() => [2, 2, 2],
+            (true, None) if product.maps.is_empty() => [3, 3, 3],
+            (true, Some(_)) if product.kind == Kind::Product => [3, 3, 2],
+            _ => return Err(self.refused("a product by these maps", &product.at)),
+        };
+        if ranks != wanted || !elems.iter().all(|elem| *elem == elems[0]) {
+            let [result, first, second] = wanted;
+            let message = format!(
+                "a product of {first} and {second} dimensions into {result}, of one type of elements, is read"
+            );
+            return Err(self.refused(message, &product.at));
+        }
+        if memories[1..].contains(&memories[0]) {
+            return Err(self.refused("a product that is stored in a factor", &product.at));
+        }
+        self.afresh();
+        let (value, _) = self.number(self.operand(fill, 0)?)?;
+        if value != self.scalar(Scalar::from_f64(elems[0].dtype(), 0.0))? {
+            return Err(self.refused("a product that is added to another number than 0", &fill.at));
+        }
+        self.clock += 1;
+        self.memories[memories[0]].written = self.clock;
+        let mut parts = Vec::new();
+        for (name, memory) in ["result", "first", "second"].into_iter().zip(&memories) {
+            parts.push((name, self.address_of(*memory)?));
+        }
+        match (product.kind, common) {
+            (Kind::ProductTransposed, _) | (_, Some(true)) => {
+                self.state("matrix-product-transposed", &parts)
+            }
+            _ => self.state("matrix-product", &parts),
+        }
+    }
+}
