@@ -73,6 +73,6 @@ pub fn judged(
 ) -> Result<u64, Wrong> {
     let outcome =
         pipeline::simulate(program, &inputs.machine, case, core, false).map_err(Wrong::Failure)?;
-    case.compare(program, &outcome, options().exact).map_err(Wrong::Mismatch)?;
+    case.compare(program, &outcome.tensors, options().exact).map_err(Wrong::Mismatch)?;
     Ok(outcome.stats.cycles)
 }

@@ -129,7 +129,7 @@ fn hand_written_programs_compute_what_they_say() {
                 .unwrap_or_else(|errors| panic!("{}", render::render(&sources, &errors, false)));
             let outcome = simulate(&program, &machine, &case, CoreKind::OutOfOrder, false)
                 .unwrap_or_else(|e| panic!("`{}`: {e}\n{text}", program.name));
-            let compared = case.compare(&program, &outcome, Exactness::Reassoc);
+            let compared = case.compare(&program, &outcome.tensors, Exactness::Reassoc);
             compared.unwrap_or_else(|e| panic!("`{}`: {e}\n{text}", program.name));
         }
     }

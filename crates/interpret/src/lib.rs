@@ -135,6 +135,8 @@ pub struct Interpreter {
     trace: Option<Box<Trace>>,
     /// The elements beyond the extents of tensors, on open memory.
     beyond: Option<Beyond>,
+    /// True while an address is evaluated that may lie outside of its tensor.
+    outside: bool,
     /// The noise in the last digits of results.
     noise: Option<Noise>,
 }
@@ -162,6 +164,7 @@ impl Interpreter {
             limit: Self::DEFAULT_STEPS,
             trace: None,
             beyond: None,
+            outside: false,
             noise: None,
         }
     }

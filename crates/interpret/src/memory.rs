@@ -25,13 +25,19 @@ impl Interpreter {
         }
     }
 
-    /// Evaluates the indices of an address that may lie outside of its tensor.
-    pub(super) fn indices(&mut self, mut at: At) -> Result<(), Error> {
-        while let op @ Op { does: Does::Primitive(_), .. } = self.program.ops[at] {
-            if let Some(index) = op.part(1) {
-                self.value(index)?;
+    /// Evaluates the indices of a whole address, which may lie outside of its tensor.
+    pub(super) fn look(&mut self, at: At) -> Result<(), Error> {
+        let outside = std::mem::replace(&mut self.outside, true);
+        let address = self.address(at);
+        self.outside = outside;
+        let places = match address? {
+            Address::One(place) => vec![Some(place)],
+            Address::Lanes(lanes) => lanes,
+        };
+        for place in places.into_iter().flatten() {
+            if self.tensor(place).1.shape.len() != place.depth as usize {
+                return Err(self.rank_error(place, place.depth as usize));
             }
-            [at] = op.parts();
         }
         Ok(())
     }
@@ -126,7 +132,7 @@ impl Interpreter {
             Ok(i) if i < extent => {
                 Ok(Place { depth: place.depth + 1, position: place.position * extent + i, ..place })
             }
-            _ if self.beyond.is_some() => Ok(place.beyond(index)),
+            _ if self.outside || self.beyond.is_some() => Ok(place.beyond(index)),
             _ => Err(Error::OutOfBounds {
                 tensor: name.to_string(),
                 dimension: depth,
@@ -198,7 +204,11 @@ impl Interpreter {
 
     /// Loads the element or the active lanes at an address.
     pub(super) fn load(&mut self, address: At, stream: bool) -> Result<Value, Error> {
-        let address = self.address(address)?;
+        // An index that is loaded lies in its tensor, whatever it is an index of.
+        let outside = std::mem::replace(&mut self.outside, false);
+        let address = self.address(address);
+        self.outside = outside;
+        let address = address?;
         let load = |this: &mut Self, place: Place| {
             if stream && place.writable {
                 return Err(Error::MutableLoad(this.tensor(place).0.to_string()));

@@ -54,7 +54,7 @@ impl Interpreter {
             }
             Primitive::Ahead => {
                 let [later, address] = op.parts();
-                self.indices(later)?;
+                self.look(later)?;
                 self.load(address, false)
             }
             Primitive::Unary(function) => {
