@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn every_error_is_reported_at_once_with_its_place_and_a_fix() {
         let text = TMU_CPU
-            .replace("lanes = { value = 8", "lanes = { value = 0")
+            .replace("lanes = { value = 8", "lanes = { value = 300")
             .replace("line_bytes = { value = 64", "line_bytes = { value = 48")
             .replace("issue_width = { value = 4", "isue_width = { value = 4")
             .replace(
@@ -408,7 +408,7 @@ mod tests {
         let find = |part: &str| {
             errors.iter().find(|e| e.message.contains(part)).unwrap_or_else(|| panic!("{all:#?}"))
         };
-        assert!(find("`lanes` is 0").range.is_some());
+        assert!(find("`lanes` is 300").range.is_some());
         assert!(find("`line_bytes` is 48").message.contains("power of two"));
         assert_eq!(find("unknown key `isue_width`").help, "did you mean `issue_width`?");
         assert_eq!(find("unknown section `lcl`").help, "did you mean `llc`?");

@@ -160,6 +160,7 @@ const WORDS: &[Word] = &[
     word("phase", "optimise", ":phase optimise", "One program of a level for another."),
     word("phase", "decouple", ":phase decouple", "The split between the units."),
     word("phase", "refine", ":phase refine", "One finished program for another."),
+    word("phase", "native", ":phase native", "Code for a core without an access unit."),
     word("exactness", "bitwise", ":exact bitwise", "The same bits."),
     word(
         "exactness",
