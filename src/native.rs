@@ -144,7 +144,7 @@ fn measured(case: &Case, options: &Options, ready: &[Ready]) -> Checked<Vec<Meas
     let Some(first) = ready.first() else { return Ok(Vec::new()) };
     // The programs of a model have the same tensors, and so they share them.
     let data = case.bindings(&first.program).map_err(|e| global(e.to_string()))?;
-    let sizes: Vec<i64> = data.sizes.iter().map(|n| *n as i64).collect();
+    let sizes = data.sizes.clone();
     let mut buffers = Buffers::new(&first.program, &data.tensors, &sizes)
         .map_err(|error| global(error.to_string()))?;
     let mut compared = Vec::new();

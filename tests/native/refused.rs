@@ -44,7 +44,7 @@ fn called(indices: Option<Vec<i64>>, offsets: Option<Vec<i64>>) -> Result<bool, 
             put(name, &|held| [&given[..], &held[given.len()..]].concat());
         }
     }
-    let sizes: Vec<i64> = data.sizes.iter().map(|n| *n as i64).collect();
+    let sizes = data.sizes.clone();
     let mut buffers = Buffers::new(&chosen.program, &data.tensors, &sizes).expect("fits memory");
     library.call(&mut buffers)?;
     Ok(case.compare(&chosen.program, &buffers.tensors(), options.exact).is_ok())

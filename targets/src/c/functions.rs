@@ -187,9 +187,8 @@ impl Functions {
             "lanes_of_bf16" | "lanes_to_bf16" => format!("{name}_{ty}"),
             _ => name.to_owned(),
         };
-        match name {
-            "lanes_to_bf16" => _ = self.plain("bf16_of_f32", ty),
-            _ => {}
+        if name == "lanes_to_bf16" {
+            self.plain("bf16_of_f32", ty);
         }
         if name.starts_with("lanes_") {
             self.vectors.extend([(DType::BF16, ty.lanes), (DType::I32, ty.lanes)]);

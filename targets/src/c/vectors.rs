@@ -39,7 +39,11 @@ impl Width {
         let even = (1 << lanes.trailing_zeros()).min(self.lanes);
         let widest = lanes.next_power_of_two().min(self.lanes);
         let chosen = if 2 * even >= widest { even } else { widest };
-        Pieces { lanes: chosen, count: lanes.div_ceil(chosen), padded: lanes % chosen != 0 }
+        Pieces {
+            lanes: chosen,
+            count: lanes.div_ceil(chosen),
+            padded: !lanes.is_multiple_of(chosen),
+        }
     }
 }
 
