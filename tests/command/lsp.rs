@@ -260,7 +260,7 @@ fn places_are_explained_found_and_completed() {
     assert_eq!(complete("(schedule u \"x\" (saturate (steps "), ["p"]);
     assert_eq!(complete("(dialect e \"x\" (op g ("), ["Value"]);
     assert!(contains(&complete("(dialect e \"x\" (op g () Value \"g\" :"), &[":binds"]));
-    assert_eq!(complete("(ruleset e \"x\" :phase l").len(), 4);
+    assert_eq!(complete("(ruleset e \"x\" :phase l").len(), 5);
     assert_eq!(complete("(rule q \"in a text ("), [""; 0]);
 }
 

@@ -6,7 +6,7 @@ use super::lines::Lines;
 use super::names::Names;
 use super::vectors::{Pieces, Width, scalar};
 use super::{Core, Error};
-use crate::dlc::{Addr, Dim, Expr, Program, RegisterId, TensorId, Type};
+use crate::dlc::{Addr, Expr, Program, RegisterId, TensorId, Type};
 use ember_values::scalar::{DType, Scalar};
 use std::collections::BTreeMap;
 
@@ -371,10 +371,7 @@ impl<'a> Writer<'a> {
             at = Some(match at.filter(|before| before.text != "0") {
                 None => own,
                 Some(before) => {
-                    let extent = match extent {
-                        Dim::Const(n) => n.to_string(),
-                        Dim::Size(size) => self.names.sizes[size.index()].clone(),
-                    };
+                    let extent = self.names.extent(extent);
                     let rows = format!("{} * {extent}", before.within(Binding::Product));
                     if zero {
                         Code { text: rows, binding: Binding::Product }

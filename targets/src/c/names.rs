@@ -1,6 +1,6 @@
 //! C identifiers for the names of a program.
 
-use crate::dlc::Program;
+use crate::dlc::{Dim, Program};
 use std::collections::BTreeSet;
 
 /// The words that C, its library or the written code uses for something else.
@@ -35,6 +35,14 @@ impl Names {
         names.tensors = program.tensors.iter().map(|tensor| names.fresh(&tensor.name)).collect();
         names.registers = program.registers.iter().map(|own| names.fresh(&own.name)).collect();
         names
+    }
+
+    /// Returns an extent in C.
+    pub fn extent(&self, dim: &Dim) -> String {
+        match dim {
+            Dim::Const(n) => n.to_string(),
+            Dim::Size(size) => self.sizes[size.index()].clone(),
+        }
     }
 
     /// Returns a new identifier that is as close to a name as C allows. Names that end in an underscore and digits belong

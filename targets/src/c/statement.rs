@@ -168,10 +168,7 @@ impl Writer<'_> {
             self.functions.of_type(needed, ty);
         }
         self.functions.plain("matmul", ty);
-        let extent = |dim: &Dim| match dim {
-            Dim::Const(n) => n.to_string(),
-            Dim::Size(size) => self.names.sizes[size.index()].clone(),
-        };
+        let extent = |dim: &Dim| self.names.extent(dim);
         let [left, product] = [tensors[1], tensors[0]];
         let tail = |shape: &[Dim]| -> [String; 2] {
             match shape {
@@ -181,7 +178,7 @@ impl Writer<'_> {
         };
         let ([m, k], [_, n]) = (tail(&left.shape), tail(&product.shape));
         let call = |out: &str, a: &str, b: &str| {
-            let (name, transposed) = (scalar_name(ty.dtype), u8::from(transposed));
+            let (name, transposed) = (ty.dtype, u8::from(transposed));
             format!("matmul_{name}({out}, {a}, {b}, {m}, {k}, {n}, {transposed});")
         };
         let line = match left.shape.as_slice() {
@@ -271,8 +268,4 @@ fn sets_first(stmt: &Stmt, register: RegisterId) -> bool {
     let mut read = BTreeSet::new();
     in_expr(value, &mut read);
     *set == register && !read.contains(&register)
-}
-
-fn scalar_name(dtype: DType) -> &'static str {
-    dtype.name()
 }

@@ -48,7 +48,7 @@ pub struct Watched {
 pub(crate) fn choose(tuning: &Tuning<'_>, own: bool, line: &Line) -> Checked<Watched> {
     let schedule = tuning.inputs.schedule(&tuning.options.schedule)?;
     let attempt = match own {
-        true => tuning.own(schedule, Goal::Decoupled, line)?,
+        true => tuning.own(schedule, pipeline::goal(&tuning.inputs.book, schedule), line)?,
         false => tuning.best_of(schedule, line)?,
     };
     let chosen = attempt.program(tuning.inputs, schedule)?.clone();

@@ -92,6 +92,13 @@ impl Fired<'_> {
         Some(answer)
     }
 
+    /// Returns the kind of program that the schedule is for.
+    fn goal(&self) -> Goal {
+        let Tuning { inputs, options, .. } = self.tuning;
+        let schedule = inputs.schedule(&options.schedule);
+        schedule.map_or(Goal::Decoupled, |schedule| pipeline::goal(&inputs.book, schedule))
+    }
+
     /// Describes the choice if the rule is left out.
     fn without(&self) -> String {
         let Tuning { inputs, case, statistics, options, .. } = self.tuning;
@@ -101,7 +108,7 @@ impl Fired<'_> {
         let found =
             pipeline::watch(inputs, statistics, options, &schedule, group, &mut |_, _, _| ());
         let rank = options.rank.then_some(*case);
-        let chooser = Chooser::new(inputs, rank, Goal::Decoupled);
+        let chooser = Chooser::new(inputs, rank, self.goal());
         match chooser.best_of(self.plan, self.group, &found.candidates, &[]) {
             Err(_) => "no program that runs is found".to_owned(),
             Ok(other) if other.candidate.term == self.chosen.candidate.term => {
@@ -167,7 +174,7 @@ impl Fired<'_> {
             let Tuning { inputs, statistics, .. } = self.tuning;
             let workload = statistics.workload(&stage.egraph);
             let rates = Rates::of(&inputs.machine);
-            let (goal, fetches) = (Goal::Decoupled, true);
+            let (goal, fetches) = (self.goal(), true);
             let model = Model { goal, rates: &rates, workload: &workload, fetches };
             let best = best_with(&stage.egraph, stage.root, &model, &marked);
             if marked.is_empty() && !last {
@@ -260,7 +267,7 @@ impl Fired<'_> {
         let term = self.plan.term(self.group, &best.term);
         let context = &self.plan.groups[self.group].context;
         let program =
-            lower(inputs.book.signature.table(), &inputs.machine, &term, context, Goal::Decoupled);
+            lower(inputs.book.signature.table(), &inputs.machine, &term, context, self.goal());
         let measure = match (&program, options.rank) {
             (Err(why), _) => {
                 let text =
