@@ -7,7 +7,7 @@ use egg::Language;
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_compile::cost::{Goal, Model as CostModel, Rates, Workload};
 use ember_compile::decouple::{ModelContext, decouple};
-use ember_compile::pipeline::{Case, Inputs, Options, lower, search, simulate};
+use ember_compile::pipeline::{Case, Inputs, Options, goal, lower, search, simulate};
 use ember_engine::CompiledRule;
 use ember_engine::saturate::{Limits, saturate};
 use ember_extract::extract;
@@ -95,10 +95,7 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
     let case = Case::new(&inputs.model, None, Exactness::Bitwise).expect("data");
     let operators = inputs.book.signature.table();
     for schedule in &inputs.book.schedules {
-        let goal = match schedule.name.as_str() {
-            "coupled" => Goal::Coupled,
-            _ => Goal::Decoupled,
-        };
+        let goal = goal(&inputs.book, schedule);
         let statistics = case.statistics(&inputs.model);
         let found = search(&inputs, &statistics, &options, schedule, goal, &|_| ());
         assert!(found.candidates() > 0, "{} finds no program", schedule.name);
