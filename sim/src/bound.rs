@@ -13,6 +13,10 @@ use serde::Serialize;
 pub struct Demand {
     /// Distinct cache lines of input that must come from main memory.
     pub lines: u64,
+    /// Cache lines of output that must go to main memory.
+    pub written_lines: u64,
+    /// Distinct rows of main memory's banks that hold these lines of input; 0 if they are not known.
+    pub bank_rows: u64,
     /// Bytes that must pass through the lanes of the access unit.
     pub lane_bytes: u64,
     /// Bytes of rows that the access unit must pass on: it writes them into the data queue or into memory, or reads
@@ -34,6 +38,12 @@ pub enum Resource {
     /// The share of main memory's bandwidth.
     #[serde(rename = "dram bandwidth")]
     DramBandwidth,
+    /// The share of the activations of main memory's rows.
+    #[serde(rename = "dram rows")]
+    DramRows,
+    /// The last-level cache's port.
+    #[serde(rename = "llc port")]
+    LlcPort,
     /// The maximum number of requests in flight over the minimum latency of one.
     #[serde(rename = "outstanding requests")]
     OutstandingRequests,
@@ -56,6 +66,8 @@ impl Resource {
     pub fn name(self) -> &'static str {
         match self {
             Resource::DramBandwidth => "dram bandwidth",
+            Resource::DramRows => "dram rows",
+            Resource::LlcPort => "llc port",
             Resource::OutstandingRequests => "outstanding requests",
             Resource::Lanes => "lanes",
             Resource::Rows => "rows",
@@ -79,7 +91,9 @@ pub struct Bound {
 /// Computes the physical bound of a demand on a machine's out-of-order core and access unit.
 pub fn bound(demand: &Demand, machine: &Machine) -> Bound {
     let (access, core) = (&machine.access, &machine.core);
-    let bytes = demand.lines as f64 * machine.dram.line_bytes as f64;
+    let line = machine.dram.line_bytes as f64;
+    let moved = (demand.lines + demand.written_lines) as f64 * line;
+    let turning = demand.written_lines as f64 * machine.turning_lines() * line;
     // Both halves may have requests in flight.
     let in_flight = (access.outstanding + core.mshrs) as f64;
     let latency = unloaded_latency(machine) as f64;
@@ -92,7 +106,9 @@ pub fn bound(demand: &Demand, machine: &Machine) -> Bound {
     let side = DType::F32.elements_in(core.simd_bytes);
     let products = machine.matrix.products_per_cycle * side * side;
     let each = vec![
-        (Resource::DramBandwidth, (bytes / machine.share_bytes_per_cycle()) as u64),
+        (Resource::DramBandwidth, ((moved + turning) / machine.share_bytes_per_cycle()) as u64),
+        (Resource::DramRows, (demand.bank_rows as f64 / machine.activations_per_cycle()) as u64),
+        (Resource::LlcPort, (moved / machine.llc.bytes_per_cycle as f64) as u64),
         (Resource::OutstandingRequests, (demand.lines as f64 * latency / in_flight) as u64),
         // Without an access unit, nothing passes through its lanes.
         (Resource::Lanes, demand.lane_bytes.checked_div(lane_bytes).unwrap_or(0)),

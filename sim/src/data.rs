@@ -53,7 +53,7 @@ enum Contents {
     Writable(Vec<u64>),
 }
 
-const PAGE: u64 = 4096;
+pub(crate) const PAGE: u64 = 4096;
 
 /// Binds tensors to the program's declarations, and checks the sizes that they imply.
 pub(crate) fn bind(

@@ -240,12 +240,12 @@ impl Sim<'_> {
             Inst::Begin { var, lo, hi, exit, id } => {
                 let (first, bound) = (self.execution.index(lo), self.execution.index(hi));
                 let ready = self.execution.all(lo).max(self.execution.all(hi));
-                self.core.operate(Port::Int, ready, self.core_figures.int_latency);
+                let known = self.core.operate(Port::Int, ready, self.core_figures.int_latency);
                 self.execution.lanes[var.slot] = first as u64;
                 self.execution.ready[var.piece] = self.execution.all(lo);
                 self.execution.trips[*id].1 = 0;
                 if first >= bound {
-                    self.leave_loop(*id);
+                    self.leave_loop(*id, known);
                     next = *exit;
                 }
             }
@@ -257,12 +257,12 @@ impl Sim<'_> {
                 let advanced = self.core.operate(Port::Int, ready, latency);
                 self.execution.ready[var.piece] = advanced;
                 let ready = advanced.max(self.execution.all(hi));
-                self.core.operate(Port::Int, ready, latency);
+                let known = self.core.operate(Port::Int, ready, latency);
                 self.execution.trips[*id].1 += 1;
                 self.execution.lanes[var.slot] = index.unwrap_or(bound) as u64;
                 match index {
                     Some(i) if i < bound => next = *body,
-                    _ => self.leave_loop(*id),
+                    _ => self.leave_loop(*id, known),
                 }
             }
             Inst::Done => {
@@ -286,11 +286,12 @@ impl Sim<'_> {
         self.execution.ready[reg.piece..reg.piece + reg.pieces].fill(ready);
     }
 
-    /// Ends a loop. A trip count equal to the previous one was predicted; any other was mispredicted.
-    fn leave_loop(&mut self, id: usize) {
+    /// Ends a loop, whose bound was compared by a cycle. A trip count equal to the previous one was predicted; any other
+    /// was mispredicted, and the front end starts again once the comparison is known.
+    fn leave_loop(&mut self, id: usize, known: Ready) {
         let (last, now) = self.execution.trips[id];
         if last != now {
-            let until = self.core.clock + self.core_figures.mispredict_cycles;
+            let until = known.cycle().max(self.core.clock) + self.core_figures.mispredict_cycles;
             self.core.wait(until, Some(Stall::Dispatch));
         }
         self.execution.trips[id].0 = now;

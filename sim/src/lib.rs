@@ -30,6 +30,7 @@ mod timeline;
 
 pub use bound::{Bound, Demand, Resource, bound};
 pub use error::{Blocked, SimError};
+pub use memory::Layout;
 pub use stats::{DramBytes, Energy, LoadsByHint, Stats, UnitStats};
 
 use ember_targets::dlc::Program;

@@ -4,14 +4,21 @@
 
 mod cache;
 mod dram;
+mod prefetcher;
+mod tlb;
+
+pub use dram::Layout;
 
 use crate::calendar::{Pipe, Slots};
 use crate::stats::Counters;
 use cache::Cache;
 use dram::Dram;
 use ember_targets::dlc::Hint;
-use ember_targets::machine::{Core, Machine};
+use ember_targets::machine::{Core, LowerCache, Machine};
+use prefetcher::Prefetcher;
+use std::collections::BTreeSet;
 use std::ops::Range;
+use tlb::Tlb;
 
 /// The size of a line, a power of two.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +72,12 @@ pub(crate) struct Memory {
     llc: Cache,
     l2_pipe: Pipe,
     llc_pipe: Pipe,
+    /// The outstanding misses of the two.
+    l2_misses: Slots,
+    llc_misses: Slots,
+    tlb: Tlb,
+    /// The core's prefetcher, which is off beside an access unit.
+    prefetcher: Option<Prefetcher>,
     dram: Dram,
     l1_latency: u64,
     l2_latency: u64,
@@ -76,12 +89,20 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn new(machine: &Machine, core: &Core) -> Memory {
+    /// Builds empty caches. A `coupled` program has the core's prefetcher; beside an access unit it is off, because it
+    /// would read past the rows that the unit asks for.
+    pub(crate) fn new(machine: &Machine, core: &Core, coupled: bool) -> Memory {
         let line = machine.dram.line_bytes;
+        let share = |cache: &LowerCache| Cache::new(cache.bytes / cache.sharers / line, cache.ways);
+        let misses = |cache: &LowerCache| Slots::new((cache.misses / cache.sharers).max(1));
         Memory {
-            l1: Cache::new(&machine.l1, line),
-            l2: Cache::new(&machine.l2, line),
-            llc: Cache::new(&machine.llc, line),
+            l1: Cache::new(machine.l1.bytes / line, machine.l1.ways),
+            l2: share(&machine.l2),
+            llc: share(&machine.llc),
+            l2_misses: misses(&machine.l2),
+            llc_misses: misses(&machine.llc),
+            tlb: Tlb::new(machine),
+            prefetcher: if coupled { Prefetcher::new(core) } else { None },
             l2_pipe: Pipe::new(line, machine.l2.bytes_per_cycle as f64),
             llc_pipe: Pipe::new(line, machine.llc.bytes_per_cycle as f64),
             dram: Dram::new(machine),
@@ -124,12 +145,39 @@ impl Memory {
     }
 
     fn core_miss(&mut self, line: u64, at: u64, dirty: bool) -> u64 {
+        let at = self.translate(line, at);
         let done = self.l2_read(line, at.max(self.mshrs.free()));
         self.mshrs.hold(done);
         if let Some(victim) = self.l1.insert(line, done, dirty) {
             self.l2_write(victim, done);
         }
+        if let Some(prefetcher) = &mut self.prefetcher {
+            for ahead in prefetcher.missed(line) {
+                self.prefetch(ahead, at);
+            }
+        }
         done
+    }
+
+    /// Reads a line that the core's prefetcher expects into the L2, unless all misses are in use.
+    fn prefetch(&mut self, line: u64, at: u64) {
+        if self.l2.find(line).is_none() && self.l2_misses.free() <= at {
+            self.l2_read(line, at);
+        }
+    }
+
+    /// Returns the cycle in which the translation of a line's address is known.
+    #[inline]
+    fn translate(&mut self, line: u64, at: u64) -> u64 {
+        match self.tlb.translate(line, at) {
+            Ok(known) => known,
+            Err(walk) => {
+                self.counters.page_walks += 1;
+                let done = self.l2_read(walk.line, walk.start);
+                self.tlb.walked(&walk, done);
+                done
+            }
+        }
     }
 
     /// Reads an operand's line from the data queue, which is in the L2.
@@ -146,7 +194,8 @@ impl Memory {
         if let Some(entry) = self.l2.find(line) {
             return self.l2.ready(entry).max(start + self.l2_latency);
         }
-        let done = self.llc_read(line, start, true);
+        let done = self.llc_read(line, start.max(self.l2_misses.free()), true);
+        self.l2_misses.hold(done);
         if let Some(victim) = self.l2.insert(line, done, false) {
             self.llc_write(victim, done);
         }
@@ -168,6 +217,7 @@ impl Memory {
     /// Reads a line for the access unit; returns the cycle in which it is in the unit's storage.
     #[inline]
     pub(crate) fn access_read(&mut self, line: u64, at: u64, hint: Hint) -> u64 {
+        let at = self.translate(line, at);
         let loads = &mut self.counters.llc_loads;
         match hint {
             Hint::TemporalL2 => {
@@ -220,7 +270,8 @@ impl Memory {
             return self.llc.ready(entry).max(found);
         }
         self.counters.llc_misses += 1;
-        let done = self.dram.read(line, found);
+        let done = self.dram.read(line, found.max(self.llc_misses.free()));
+        self.llc_misses.hold(done);
         if allocate && let Some(victim) = self.llc.insert(line, done, false) {
             self.dram.write(victim, done);
         }
@@ -255,6 +306,22 @@ impl Memory {
             }
         }
         done
+    }
+
+    /// Writes back all dirty lines after a cycle; returns the cycle in which main memory has them. Lines of the private
+    /// caches pass the last-level cache's port.
+    pub(crate) fn write_back(&mut self, at: u64) -> u64 {
+        let private = [&mut self.l1, &mut self.l2].map(Cache::clean_all).concat();
+        let private: BTreeSet<u64> = private.into_iter().collect();
+        let mut left: BTreeSet<u64> = self.llc.clean_all().into_iter().collect();
+        let mut end = at;
+        for line in private {
+            self.counters.llc += 1;
+            left.remove(&line);
+            let (_, passed) = self.llc_pipe.transfer(at);
+            end = end.max(self.dram.write(line, passed));
+        }
+        left.into_iter().fold(end, |end, line| end.max(self.dram.write(line, at)))
     }
 
     /// Returns the lines read from and written to main memory.

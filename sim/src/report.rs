@@ -29,6 +29,7 @@ impl Sim<'_> {
             llc_accesses: c.llc,
             llc_loads: c.llc_loads,
             llc_misses: c.llc_misses,
+            page_walks: c.page_walks,
             requests: c.requests,
             elements: c.elements,
             uops: self.core.uops(),

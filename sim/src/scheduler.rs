@@ -109,7 +109,7 @@ impl Sim<'_> {
             access,
             code,
             tensors,
-            memory: Memory::new(machine, core_figures),
+            memory: Memory::new(machine, core_figures, access.steps.is_empty()),
             lines,
             line_write_cycles: lines.bytes().div_ceil(machine.queue.write_bytes_per_cycle),
             status: vec![Status::Ready; actors],
@@ -257,7 +257,8 @@ impl Sim<'_> {
             });
         }
         let marshalled = self.clocks[self.marshaller_id()].max(self.marshaller.written);
-        Ok(self.core.retired.cycle().max(self.core.clock).max(marshalled))
+        let end = self.core.retired.cycle().max(self.core.clock).max(marshalled);
+        Ok(self.memory.write_back(end))
     }
 
     /// Reports the waiting actors, the two ends of the queues first.

@@ -12,6 +12,7 @@ pub(crate) struct Counters {
     pub(crate) llc: u64,
     pub(crate) llc_loads: LoadsByHint,
     pub(crate) llc_misses: u64,
+    pub(crate) page_walks: u64,
     pub(crate) alu: u64,
     pub(crate) vector: u64,
     pub(crate) queue_bytes: u64,
@@ -26,7 +27,7 @@ pub(crate) struct Counters {
 /// The statistics of a run. Cycles are those of the core's clock.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stats {
-    /// From the start to the last result.
+    /// From the start to the last result in main memory.
     pub cycles: u64,
     /// The total energy: the sum of [`Stats::energy`].
     pub energy_j: f64,
@@ -50,6 +51,8 @@ pub struct Stats {
     pub llc_loads: LoadsByHint,
     /// Reads that the last-level cache could not serve.
     pub llc_misses: u64,
+    /// Walks of the page table: addresses whose translation was not known.
+    pub page_walks: u64,
     /// Memory requests of the access unit, after coalescing.
     pub requests: u64,
     /// Tensor elements loaded, by either unit.
@@ -81,7 +84,7 @@ pub struct LoadsByHint {
 pub struct DramBytes {
     /// From memory to the cache.
     pub read: u64,
-    /// From the cache to memory: evicted dirty lines.
+    /// From the cache to memory: dirty lines, when they are evicted or at the end.
     pub written: u64,
 }
 

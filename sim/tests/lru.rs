@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use ember_sim::{Options, Stats, run};
 use ember_targets::dlc::{Hint, Program, StreamKind};
-use ember_targets::machine::{Cache, Machine};
+use ember_targets::machine::{LowerCache, Machine};
 use quickcheck::{Gen, QuickCheck};
 
 /// The relative difference in lines between the simulator and the model.
@@ -21,9 +21,10 @@ struct Lru {
 }
 
 impl Lru {
-    fn new(cache: &Cache) -> Lru {
-        let sets = vec![Vec::new(); (cache.bytes / 64 / cache.ways) as usize];
-        Lru { sets, ways: cache.ways as usize, accesses: 0, misses: 0 }
+    /// A cache of so many bytes and ways.
+    fn new((bytes, ways): (u64, u64)) -> Lru {
+        let sets = vec![Vec::new(); (bytes / 64 / ways) as usize];
+        Lru { sets, ways: ways as usize, accesses: 0, misses: 0 }
     }
 
     /// Accesses a line; returns true if the next level is asked for it.
@@ -50,13 +51,17 @@ impl Lru {
 struct Levels(Vec<Lru>);
 
 impl Levels {
-    fn of(caches: &[&Cache]) -> Levels {
-        Levels(caches.iter().map(|cache| Lru::new(cache)).collect())
+    fn of(caches: &[(u64, u64)]) -> Levels {
+        Levels(caches.iter().copied().map(Lru::new).collect())
     }
 
     fn load(&mut self, line: u64, allocate: bool) {
         self.0.iter_mut().all(|level| level.misses(line, allocate));
     }
+}
+
+fn shape(cache: &LowerCache) -> (u64, u64) {
+    (cache.bytes, cache.ways)
 }
 
 /// The lines of a bag's tensors whose rows take one line: tensors begin at pages, with an empty page between them.
@@ -93,10 +98,14 @@ fn drawn(seed: u64) -> (Bag, Machine) {
     let mut below = |n: u64| (random.unit() * n as f64) as u64;
     let (rows, zipf) = (100 + below(4000), below(2) == 0);
     let mut machine = machine();
-    for (cache, least) in [(&mut machine.l1, 1), (&mut machine.l2, 4), (&mut machine.llc, 16)] {
-        cache.ways = 4 << below(2);
-        cache.bytes = (least << below(3)) * 1024;
-    }
+    let mut size = |least: u64| ((least << below(3)) * 1024, 4 << below(2));
+    (machine.l1.bytes, machine.l1.ways) = size(1);
+    (machine.l2.bytes, machine.l2.ways) = size(4);
+    (machine.llc.bytes, machine.llc.ways) = size(16);
+    machine.llc.sharers = 1;
+    // Neither walks nor the core's prefetcher add lines.
+    machine.tlb.page_bytes = 1 << 30;
+    machine.core.prefetch_streams = 0;
     (Bag::random(rows, 16, 4, 8000, zipf, seed), machine)
 }
 
@@ -125,7 +134,8 @@ fn the_core_hits_and_misses_as_three_levels_of_sets_do() {
     check(|seed| {
         let (bag, machine) = drawn(seed);
         let at = Layout::of(&bag);
-        let mut levels = Levels::of(&[&machine.l1, &machine.l2, &machine.llc]);
+        let l1 = (machine.l1.bytes, machine.l1.ways);
+        let mut levels = Levels::of(&[l1, shape(&machine.l2), shape(&machine.llc)]);
         for (b, ends) in bag.offsets.windows(2).enumerate() {
             levels.load(at.offsets, true);
             levels.load(at.offsets, true);
@@ -168,11 +178,10 @@ fn rows(seed: u64, hint: Hint) -> bool {
             *own = hint;
         }
     }
-    let caches: &[&Cache] = match hint {
-        Hint::TemporalL2 => &[&machine.l2, &machine.llc],
-        _ => &[&machine.llc],
+    let mut levels = match hint {
+        Hint::TemporalL2 => Levels::of(&[shape(&machine.l2), shape(&machine.llc)]),
+        _ => Levels::of(&[shape(&machine.llc)]),
     };
-    let mut levels = Levels::of(caches);
     let last = levels.0.len() - 1;
     let mut before = None;
     for (l, &row) in bag.indices.iter().enumerate() {

@@ -141,6 +141,10 @@ schema! {
         mispredict_cycles: u64, Count "cycles" 0, 1000;
         /// Outstanding misses of the first-level cache.
         mshrs: u64, Count "misses" 1, 1024;
+        /// Streams of misses that its prefetcher follows in programs without access unit; none without a prefetcher.
+        prefetch_streams: u64, Count "streams" 0, 256;
+        /// Lines that the prefetcher runs ahead of a stream, into the second-level cache.
+        prefetch_lines: u64, Count "lines" 0, 256;
     }
 
     /// The execute unit's matrix unit: outer products of two vector registers, added to a square of
@@ -166,6 +170,35 @@ schema! {
         bytes_per_cycle: u64, Count "bytes/cycle" 1, 1024;
     }
 
+    /// A cache below the first level, which several cores may share.
+    LowerCache {
+        /// Its capacity; each sharer's share is a multiple of `ways` lines.
+        bytes: u64, Count "bytes" 64, 1073741824;
+        /// Lines in a set.
+        ways: u64, Count "lines" 1, 64;
+        /// From a request to its data on a hit, including all levels above.
+        latency: u64, Count "cycles" 1, 10000;
+        /// Data delivered in a cycle to one core.
+        bytes_per_cycle: u64, Count "bytes/cycle" 1, 1024;
+        /// Outstanding misses.
+        misses: u64, Count "misses" 1, 65536;
+        /// Cores that share the capacity and the misses equally; one of them is simulated.
+        sharers: u64, Count "cores" 1, 4096;
+    }
+
+    /// The second-level translation cache of the core, which the access unit uses as well.
+    Tlb {
+        /// Translations that it holds.
+        entries: u64, Count "pages" 1, 1048576;
+        /// Translations in a set.
+        ways: u64, Count "pages" 1, 64;
+        /// Bytes of a page.
+        page_bytes: u64, Power "bytes" 4096, 1073741824;
+        /// Page walks at a time. The last step of a walk reads a line through the second-level cache; the steps before
+        /// it are taken to hit the walker's own cache.
+        walks: u64, Count "walks" 1, 64;
+    }
+
     /// Main memory.
     Dram {
         /// Size of a line in every cache and of a memory request.
@@ -180,10 +213,24 @@ schema! {
         banks: u64, Count "banks" 1, 1024;
         /// Bytes that an open row holds.
         row_bytes: u64, Power "bytes" 64, 65536;
+        /// Consecutive bytes that one channel holds.
+        interleave_bytes: u64, Power "bytes" 16, 65536;
         /// From activating a row to its first read.
         t_rcd_ns: f64, Real "ns" 0, 1000;
         /// Closing a row.
         t_rp_ns: f64, Real "ns" 0, 1000;
+        /// From activating a row to closing it.
+        t_ras_ns: f64, Real "ns" 0, 1000;
+        /// The window in which a channel activates at most four rows.
+        t_faw_ns: f64, Real "ns" 0, 1000;
+        /// From one refresh of a channel to the next.
+        t_refi_ns: f64, Real "ns" 100, 1000000;
+        /// A refresh, during which a channel's banks are closed and idle.
+        t_rfc_ns: f64, Real "ns" 0, 10000;
+        /// The idle time of a channel's bus when it turns from reads to writes and back.
+        t_turn_ns: f64, Real "ns" 0, 1000;
+        /// Lines that the controller writes to a channel between two reads.
+        write_batch: u64, Count "lines" 1, 4096;
         /// From a read of an open row to its data.
         t_cas_ns: f64, Real "ns" 0, 1000;
         /// Controller and wires, both directions.
@@ -212,6 +259,9 @@ schema! {
         traversal_cycles: u64, Count "cycles" 0, 1000;
         /// Cycles for which pushing a token occupies the marshaller.
         token_cycles: u64, Count "cycles" 1, 1000;
+        /// Bytes prefetched into the core's second-level cache that the execute unit has not reached yet; further
+        /// prefetches wait.
+        prefetch_bytes: u64, Count "bytes" 64, 1073741824;
     }
 
     /// The queues from the access unit to the execute unit, mapped into the core's private L2.
@@ -269,9 +319,11 @@ pub struct Machine {
     /// The first-level data cache.
     pub l1: Cache,
     /// The private second-level cache.
-    pub l2: Cache,
-    /// The shared last-level cache; all of it is visible to the simulated core.
-    pub llc: Cache,
+    pub l2: LowerCache,
+    /// The shared last-level cache.
+    pub llc: LowerCache,
+    /// The translation cache.
+    pub tlb: Tlb,
     /// Main memory.
     pub dram: Dram,
     /// The access unit.
@@ -290,8 +342,9 @@ const SECTIONS: &[(&str, &[Field])] = &[
     ("in_order", Core::FIELDS),
     ("matrix", Matrix::FIELDS),
     ("l1", Cache::FIELDS),
-    ("l2", Cache::FIELDS),
-    ("llc", Cache::FIELDS),
+    ("l2", LowerCache::FIELDS),
+    ("llc", LowerCache::FIELDS),
+    ("tlb", Tlb::FIELDS),
     ("dram", Dram::FIELDS),
     ("access", Access::FIELDS),
     ("queue", Queue::FIELDS),
@@ -346,8 +399,9 @@ impl Machine {
             in_order: Core::build(&section("in_order")),
             matrix: Matrix::build(&section("matrix")),
             l1: Cache::build(&section("l1")),
-            l2: Cache::build(&section("l2")),
-            llc: Cache::build(&section("llc")),
+            l2: LowerCache::build(&section("l2")),
+            llc: LowerCache::build(&section("llc")),
+            tlb: Tlb::build(&section("tlb")),
             dram: Dram::build(&section("dram")),
             access: Access::build(&section("access")),
             queue: Queue::build(&section("queue")),
@@ -367,10 +421,30 @@ impl Machine {
         cycles as f64 / (self.core.clock_ghz * 1e9)
     }
 
-    /// Returns the simulated core's share of main memory's bandwidth, in bytes per core cycle.
+    /// Returns the simulated core's share of main memory's bandwidth, in bytes per core cycle: what refreshes leave.
     pub fn share_bytes_per_cycle(&self) -> f64 {
         let total = self.dram.channels as f64 * self.dram.channel_gb_per_s;
-        total / self.dram.sharers as f64 / self.core.clock_ghz
+        let refreshing = self.dram.t_rfc_ns / self.dram.t_refi_ns;
+        total * (1.0 - refreshing) / self.dram.sharers as f64 / self.core.clock_ghz
+    }
+
+    /// Returns the simulated core's share of the rows that main memory activates, per core cycle: four in each window of
+    /// each channel.
+    pub fn activations_per_cycle(&self) -> f64 {
+        let window = (self.dram.t_faw_ns * self.dram.sharers as f64 * self.core.clock_ghz).max(1e-3);
+        4.0 * self.dram.channels as f64 / window
+    }
+
+    /// Returns the time for which the bus moves nothing because of one written line, in lines: a batch of writes turns
+    /// it twice.
+    pub fn turning_lines(&self) -> f64 {
+        let lines_per_ns = self.dram.channel_gb_per_s / self.dram.line_bytes as f64;
+        self.dram.t_turn_ns * lines_per_ns / self.dram.write_batch as f64
+    }
+
+    /// Returns the bytes of the last-level cache that the simulated core may fill.
+    pub fn llc_share(&self) -> u64 {
+        self.llc.bytes / self.llc.sharers
     }
 }
 
@@ -383,7 +457,8 @@ mod tests {
         let machine = Machine::parse(TMU_CPU).unwrap();
         assert_eq!(machine.name, "tmu-cpu");
         assert_eq!((machine.access.lanes, machine.access.outstanding), (8, 128));
-        assert!((machine.share_bytes_per_cycle() - 7.8125).abs() < 1e-12);
+        let refreshing = 260.0 / 3900.0;
+        assert!((machine.share_bytes_per_cycle() - 7.8125 * (1.0 - refreshing)).abs() < 1e-12);
         let expected: usize = SECTIONS.iter().map(|(_, fields)| fields.len()).sum();
         assert_eq!(machine.figures.len(), expected);
         for figure in &machine.figures {

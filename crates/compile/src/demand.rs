@@ -3,7 +3,8 @@
 //! The counts are lower bounds for every program that computes each operator of the model as it is written:
 //!
 //! - **Lines.** Caches are cold, so each needed line of an input comes from memory once: the looked-up rows of tables,
-//!   and all of the indices, offsets, weights and dense operands. Computed tensors count nothing, because they may stay
+//!   and all of the indices, offsets, weights and dense operands. Each row of a memory bank that holds such a line is
+//!   activated at least once. The lines of outputs go to memory once. Temporaries count nothing, because they may stay
 //!   in caches.
 //! - **Lanes and rows.** Only the data determines which row a lookup needs, so a program cannot keep rows for later
 //!   lookups. Each lookup brings its row either through the lanes of the access unit and its write port (into the data
@@ -19,22 +20,21 @@
 //!   each lookup or for each row of the table, whichever are fewer.
 //! - **Multiply-adds** of matrices, without the share that the vector ports could do in parallel with the matrix unit.
 
+mod lines;
 mod operations;
 mod spared;
 
 use ember_model::data::Instance;
 use ember_model::{Applied, Expr, Kind, Model, Op, Statement, TensorId};
-use ember_sim::Demand;
+use ember_sim::{Demand, Layout};
 use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
 use ember_values::operation::{Function, Kernel, Mode, Operand, Reads, Role, Score};
 use ember_values::scalar::DType;
+use lines::Lines;
 use operations::{function, operations};
 pub use spared::Spared;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The bits of a cache line.
-const LINE_BITS: u64 = 512;
 
 /// Returns the demand of every program for a model on an instance, and the number of table elements that it looks up.
 /// If nothing is looked up, the second number is the elements of its inputs.
@@ -169,9 +169,14 @@ impl Counter<'_> {
         let copies = value.walk().all(copies);
         let filled = self.expression(value, !copies)?;
         let kind = self.model.computed[statement.target.0 - self.model.inputs.len()].kind;
-        if kind == Kind::Output && !copies {
-            self.demand.stores =
-                self.demand.stores.saturating_add(self.registers(value.dtype, filled));
+        if kind == Kind::Output {
+            let demand = &mut self.demand;
+            let lines = filled.saturating_mul(value.dtype.bits()) / (8 * self.machine.dram.line_bytes);
+            demand.written_lines = demand.written_lines.saturating_add(lines);
+            if !copies {
+                let stores = self.registers(value.dtype, filled);
+                self.demand.stores = self.demand.stores.saturating_add(stores);
+            }
         }
         Some(())
     }
@@ -434,20 +439,22 @@ impl Counter<'_> {
     }
 
     fn finish(mut self) -> (Demand, u64) {
+        let (line_bytes, layout) = (self.machine.dram.line_bytes, Layout::new(self.machine));
         for Computed { lookups, rows, operations } in std::mem::take(&mut self.rows).into_values() {
             self.operate(operations.saturating_mul(lookups.min(rows)));
         }
         for (id, touched) in std::mem::take(&mut self.touched) {
             let Some(tensor) = self.tensor(id) else { continue };
-            let lines = if touched.whole {
-                tensor.bytes().div_ceil(LINE_BITS / 8)
-            } else {
-                distinct_lines(touched.rows, touched.row_bits)
+            let lines = match touched.whole {
+                true => Lines::whole(tensor.bytes(), line_bytes),
+                false => Lines::of_rows(touched.rows, touched.row_bits, line_bytes),
             };
             if self.model.is_input(id) {
-                self.demand.lines = self.demand.lines.saturating_add(lines);
+                let demand = &mut self.demand;
+                demand.lines = demand.lines.saturating_add(lines.count());
+                demand.bank_rows = demand.bank_rows.saturating_add(lines.bank_rows(&layout));
             }
-            if lines.saturating_mul(LINE_BITS / 8) > self.machine.l2.bytes {
+            if lines.count().saturating_mul(line_bytes) > self.machine.l2.bytes {
                 let demand = &mut self.demand;
                 demand.lane_bytes = demand.lane_bytes.saturating_add(touched.lanes / 8);
                 demand.row_bytes = demand.row_bytes.saturating_add(touched.rows_bits / 8);
@@ -470,24 +477,6 @@ fn copies(expr: &Expr) -> bool {
             kernel => kernel.moves(),
         },
     }
-}
-
-/// Counts the distinct lines of rows. The first row starts at the beginning of a line, and rows need not fill lines.
-fn distinct_lines(mut rows: Vec<u64>, bits: u64) -> u64 {
-    if bits == 0 {
-        return 0;
-    }
-    rows.sort_unstable();
-    rows.dedup();
-    // Lines before `counted` have already been counted.
-    let (mut counted, mut lines) = (0, 0u64);
-    for row in rows {
-        let from = (row.saturating_mul(bits) / LINE_BITS).max(counted);
-        let to = (row + 1).saturating_mul(bits).div_ceil(LINE_BITS);
-        lines += to.saturating_sub(from);
-        counted = counted.max(to);
-    }
-    lines
 }
 
 #[cfg(test)]

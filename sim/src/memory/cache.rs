@@ -1,7 +1,5 @@
 //! One cache: real tags, least-recently-used replacement, dirty lines, and lines still in flight.
 
-use ember_targets::machine;
-
 /// The number of guesses of a cache, a power of two.
 const GUESSES: usize = 64;
 
@@ -21,12 +19,13 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub(super) fn new(cache: &machine::Cache, line_bytes: u64) -> Cache {
-        let sets = (cache.bytes / line_bytes / cache.ways).max(1);
-        let entries = (sets * cache.ways) as usize;
+    /// Builds an empty cache of so many lines.
+    pub(super) fn new(lines: u64, ways: u64) -> Cache {
+        let sets = (lines / ways).max(1);
+        let entries = (sets * ways) as usize;
         Cache {
             sets,
-            ways: cache.ways as usize,
+            ways: ways as usize,
             tags: vec![0; entries],
             state: vec![0; entries],
             used: vec![0; entries],
@@ -82,6 +81,18 @@ impl Cache {
         dirty.inspect(|&e| self.state[e] &= !1).is_some()
     }
 
+    /// Marks all lines as written back; returns those that were dirty.
+    pub(super) fn clean_all(&mut self) -> Vec<u64> {
+        let entries = self.tags.iter().zip(&mut self.state);
+        let dirty = entries.filter(|(tag, state)| **tag != 0 && **state & 1 == 1);
+        dirty
+            .map(|(tag, state)| {
+                *state &= !1;
+                tag - 1
+            })
+            .collect()
+    }
+
     /// Inserts a missing line in place of the set's least recently used one, and returns the replaced line if it must
     /// be written back.
     pub(super) fn insert(&mut self, line: u64, ready: u64, dirty: bool) -> Option<u64> {
@@ -115,8 +126,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_line_goes_and_only_dirty_ones_are_written_back() {
-        let shape = machine::Cache { bytes: 256, ways: 2, latency: 1, bytes_per_cycle: 64 };
-        let mut cache = Cache::new(&shape, 64);
+        let mut cache = Cache::new(4, 2);
         assert_eq!(cache.insert(0, 7, true), None);
         assert_eq!(cache.insert(2, 8, false), None);
         assert_eq!(cache.insert(1, 9, false), None);
@@ -128,5 +138,7 @@ mod tests {
         assert!(cache.clean(8) && !cache.clean(8) && !cache.clean(10), "clean once");
         cache.drop_line(6);
         assert_eq!(cache.find(6), None);
+        cache.insert(3, 9, true);
+        assert_eq!((cache.clean_all(), cache.clean_all()), (vec![3], vec![]));
     }
 }

@@ -281,10 +281,11 @@ impl Reader<'_> {
         let line = get("dram", "line_bytes");
         for cache in ["l1", "l2", "llc"] {
             let (bytes, ways) = (get(cache, "bytes"), get(cache, "ways"));
-            if bytes % (ways * line) != 0.0 {
+            let sets = ways * line * get(cache, "sharers").max(1.0);
+            if bytes % sets != 0.0 {
                 let message =
                     format!("`[{cache}]` has {bytes} bytes, not whole sets of {ways} lines");
-                let help = format!("make `bytes` a multiple of {}", ways * line);
+                let help = format!("make `bytes` a multiple of {sets}");
                 self.error(None, message, help);
             }
         }
@@ -295,7 +296,14 @@ impl Reader<'_> {
                 self.error(None, message, format!("make `simd_bytes` at most {line}"));
             }
         }
-        for (section, key) in [("queue", "chunk_bytes"), ("dram", "row_bytes")] {
+        let (entries, ways) = (get("tlb", "entries"), get("tlb", "ways"));
+        if entries % ways != 0.0 {
+            let message = format!("`[tlb]` has {entries} pages, not whole sets of {ways}");
+            self.error(None, message, format!("make `entries` a multiple of {ways}"));
+        }
+        let blocks =
+            [("queue", "chunk_bytes"), ("dram", "row_bytes"), ("dram", "interleave_bytes")];
+        for (section, key) in blocks {
             if get(section, key) < line {
                 let message = format!("`{key}` is smaller than a line of {line} bytes");
                 self.error(None, message, String::new());

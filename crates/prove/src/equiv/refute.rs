@@ -320,9 +320,11 @@ impl<'a> Tries<'a> {
 fn without_caches(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     let line = machine.dram.line_bytes;
-    for cache in [&mut machine.l1, &mut machine.l2, &mut machine.llc] {
-        cache.bytes = cache.ways * line;
+    machine.l1.bytes = machine.l1.ways * line;
+    for cache in [&mut machine.l2, &mut machine.llc] {
+        (cache.bytes, cache.sharers) = (cache.ways * line, 1);
     }
+    machine.tlb.entries = machine.tlb.ways;
     machine
 }
 

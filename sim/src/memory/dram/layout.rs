@@ -1,0 +1,54 @@
+//! The place of lines in the channels, banks and rows of main memory.
+
+use crate::data::PAGE;
+use ember_targets::machine::Machine;
+
+/// The place of lines in banks. Consecutive blocks of lines map to consecutive channels, from a channel and in a bank that
+/// depend on the row, so that strided accesses are spread too.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    channels: u64,
+    banks: u64,
+    lines_per_row: u64,
+    /// The consecutive lines of one channel.
+    interleave: u64,
+    line_bytes: u64,
+}
+
+impl Layout {
+    /// Returns the layout of a machine's main memory.
+    pub fn new(machine: &Machine) -> Layout {
+        let dram = &machine.dram;
+        Layout {
+            channels: dram.channels,
+            banks: dram.banks,
+            lines_per_row: (dram.row_bytes / dram.line_bytes).max(1),
+            interleave: (dram.interleave_bytes / dram.line_bytes).max(1),
+            line_bytes: dram.line_bytes,
+        }
+    }
+
+    /// Returns the position of a line's block among those of all channels, and its row in each of their banks.
+    fn block(&self, line: u64) -> (u64, u64) {
+        let block = line / self.interleave;
+        let own = block / self.channels * self.interleave + line % self.interleave;
+        (block % self.channels, own / self.lines_per_row)
+    }
+
+    /// Returns the channel of a line, its bank among all banks, and its row there.
+    pub(super) fn place(&self, line: u64) -> (usize, usize, u64) {
+        let (position, row) = self.block(line);
+        let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let channel = (position + mixed / self.banks) % self.channels;
+        (channel as usize, (channel * self.banks + mixed % self.banks) as usize, row)
+    }
+
+    /// Returns a number for the row of a bank that holds a line of a tensor: lines have equal numbers if and only if one
+    /// activation serves them. Lines are counted from the beginning of the tensor. `None` if the tensor may begin within
+    /// the rows of the banks.
+    pub fn bank_row(&self, line: u64) -> Option<u64> {
+        let (position, row) = self.block(line);
+        let all = self.channels * self.lines_per_row.max(self.interleave) * self.line_bytes;
+        PAGE.is_multiple_of(all).then(|| row * self.channels + position)
+    }
+}
