@@ -108,6 +108,7 @@ impl Sim<'_> {
                 self.status[me] = Status::Done;
             } else {
                 self.wait(me, Wait::Token);
+                self.wake(Wait::Ahead, self.core.clock);
                 self.wake(Wait::Barrier, self.core.retired.cycle());
             }
             return false;
@@ -118,6 +119,7 @@ impl Sim<'_> {
         // time that this one waits for its operands.
         self.core.wait(self.execution.popped, Some(Stall::Memory));
         self.wake(Wait::TokenRoom, self.core.clock);
+        self.took();
         let cost = self.core_figures.dispatch_cycles;
         self.core.wait(self.core.clock + cost, Some(Stall::Dispatch));
         self.execution.idle = false;

@@ -26,6 +26,7 @@ mod queue;
 mod report;
 mod scheduler;
 mod stats;
+mod throttle;
 mod timeline;
 
 pub use bound::{Bound, Demand, Resource, bound};

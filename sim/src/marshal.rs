@@ -206,6 +206,7 @@ impl Sim<'_> {
         let closed = self.data.push(format, values, offset, by);
         self.memory.counters.queue_bytes += bytes;
         self.memory.counters.operands += 1;
+        self.throttle.push();
         self.sample(by);
         if closed {
             self.wake(Wait::Operand, by);
@@ -221,6 +222,10 @@ impl Sim<'_> {
         if code.fetcher.is_some_and(|maker| !self.complete(maker, record)) {
             return false;
         }
+        if code.dropped {
+            let requested = &self.streams[stream].requested;
+            self.throttle.pass(stream, requested[ring(record, requested.len())]);
+        }
         self.marshaller.step += 1;
         true
     }
@@ -234,6 +239,7 @@ impl Sim<'_> {
         let visible = self.clocks[self.marshaller_id()] + self.machine.l2.latency;
         self.control.push(case, visible);
         self.memory.counters.tokens += 1;
+        self.throttle.push();
         self.wake(Wait::Token, visible);
         true
     }

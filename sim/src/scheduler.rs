@@ -14,6 +14,7 @@ use crate::fetch::{Fetcher, StreamState, UnitState};
 use crate::marshal::Marshaller;
 use crate::memory::{Lines, Memory};
 use crate::queue::{ControlQueue, DataQueue};
+use crate::throttle::Throttle;
 use crate::timeline::{Samples, Stall, Track};
 use ember_targets::machine::{self, Machine};
 
@@ -43,6 +44,8 @@ pub(crate) enum Wait {
     Token,
     /// An idle execute unit.
     Barrier,
+    /// The execute unit, which prefetches are too far ahead of.
+    Ahead,
 }
 
 /// The state of an actor.
@@ -81,6 +84,7 @@ pub(crate) struct Sim<'a> {
     pub(crate) streams: Vec<StreamState>,
     /// The access unit's requests in flight.
     pub(crate) outstanding: Slots,
+    pub(crate) throttle: Throttle,
     pub(crate) request_port: Calendar,
     pub(crate) data: DataQueue,
     pub(crate) control: ControlQueue,
@@ -115,13 +119,17 @@ impl Sim<'_> {
             status: vec![Status::Ready; actors],
             clocks: vec![0; actors],
             tracks: (0..actors).map(|_| Track::new(recorded)).collect(),
-            waiters: vec![Vec::new(); access.fetchers.len() + access.units.len() + 6],
+            waiters: vec![Vec::new(); access.fetchers.len() + access.units.len() + 7],
             active: active(access, 0..1),
             horizon: 0,
             fetchers: access.fetchers.iter().map(|_| Fetcher::default()).collect(),
             units: access.units.iter().map(UnitState::new).collect(),
             streams: access.streams.iter().map(|s| StreamState::new(s, access)).collect(),
             outstanding: Slots::new(machine.access.outstanding),
+            throttle: Throttle::new(
+                access.streams.len(),
+                machine.access.prefetch_bytes / lines.bytes() / access.prefetched().max(1),
+            ),
             request_port: Calendar::new(machine.access.requests_per_cycle),
             data: DataQueue::new(&machine.queue, lines),
             control: ControlQueue::new(&machine.queue),
@@ -152,9 +160,16 @@ impl Sim<'_> {
             Wait::Operand => 3,
             Wait::Token => 4,
             Wait::Barrier => 5,
-            Wait::Storage(unit) => 6 + unit,
-            Wait::Record(fetcher) => 6 + self.units.len() + fetcher,
+            Wait::Ahead => 6,
+            Wait::Storage(unit) => 7 + unit,
+            Wait::Record(fetcher) => 7 + self.units.len() + fetcher,
         }
+    }
+
+    /// Returns true if the execute unit waits for something to be marshalled.
+    pub(crate) fn starves(&self) -> bool {
+        let status = self.status[self.execute_id()];
+        matches!(status, Status::Waiting(Wait::Operand | Wait::Token))
     }
 
     /// Puts an actor to sleep until [`Sim::wake`].
@@ -178,7 +193,8 @@ impl Sim<'_> {
             self.status[actor] = Status::Ready;
             let stall = match wait {
                 Wait::Record(_) => Stall::Memory,
-                Wait::Storage(_) | Wait::DataRoom | Wait::TokenRoom | Wait::Barrier => Stall::Full,
+                Wait::Storage(_) | Wait::DataRoom | Wait::TokenRoom => Stall::Full,
+                Wait::Barrier | Wait::Ahead => Stall::Full,
                 Wait::Operand | Wait::Token => Stall::Empty,
                 Wait::Turn => Stall::Idle,
             };
@@ -309,6 +325,7 @@ impl Sim<'_> {
             Wait::Operand => format!("an operand in the data queue, which is empty{done}"),
             Wait::Token => format!("a token in the control queue, which is empty{done}"),
             Wait::Barrier => "the execute unit to finish before a barrier".into(),
+            Wait::Ahead => "the execute unit, which its prefetches are too far ahead of".into(),
         }
     }
 }

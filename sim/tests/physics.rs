@@ -226,8 +226,9 @@ fn only_temporal_loads_stay_in_the_last_level_cache() {
     for (hint, misses) in [(Hint::Temporal, 300), (Hint::TemporalL2, 300), (Hint::NonTemporal, 600)]
     {
         let s = stats(&twice(hint), &machine, &data);
-        assert_eq!(s.llc_misses, misses, "{hint:?}");
-        assert_eq!(s.dram_bytes.read, misses * 64, "{hint:?}");
+        assert_eq!(s.llc_misses, misses + 1, "{hint:?}");
+        // One line of the page table covers all pages of the table and of the output.
+        assert_eq!(s.dram_bytes.read, (misses + 1) * 64, "{hint:?}");
         let loads = [s.llc_loads.temporal, s.llc_loads.temporal_l2, s.llc_loads.non_temporal];
         let expected = match hint {
             Hint::Temporal => [600, 0, 0],
@@ -243,7 +244,7 @@ fn only_temporal_loads_stay_in_the_last_level_cache() {
 fn a_traversal_a_token_and_a_pop_cost_what_the_machine_says() {
     let data = Bag::of(300, 16, &[]);
     let cycles = |change: &dyn Fn(&mut Machine)| {
-        let mut machine = machine();
+        let mut machine = with_fast_writes();
         change(&mut machine);
         stats(&twice(Hint::Temporal), &machine, &data).cycles
     };

@@ -221,7 +221,9 @@ schema! {
         t_rp_ns: f64, Real "ns" 0, 1000;
         /// From activating a row to closing it.
         t_ras_ns: f64, Real "ns" 0, 1000;
-        /// The window in which a channel activates at most four rows.
+        /// Rows that a channel activates at most in each window.
+        activations: u64, Count "rows" 1, 256;
+        /// The window.
         t_faw_ns: f64, Real "ns" 0, 1000;
         /// From one refresh of a channel to the next.
         t_refi_ns: f64, Real "ns" 100, 1000000;
@@ -428,11 +430,11 @@ impl Machine {
         total * (1.0 - refreshing) / self.dram.sharers as f64 / self.core.clock_ghz
     }
 
-    /// Returns the simulated core's share of the rows that main memory activates, per core cycle: four in each window of
-    /// each channel.
+    /// Returns the simulated core's share of the rows that main memory activates, per core cycle.
     pub fn activations_per_cycle(&self) -> f64 {
-        let window = (self.dram.t_faw_ns * self.dram.sharers as f64 * self.core.clock_ghz).max(1e-3);
-        4.0 * self.dram.channels as f64 / window
+        let window =
+            (self.dram.t_faw_ns * self.dram.sharers as f64 * self.core.clock_ghz).max(1e-3);
+        (self.dram.activations * self.dram.channels) as f64 / window
     }
 
     /// Returns the time for which the bus moves nothing because of one written line, in lines: a batch of writes turns

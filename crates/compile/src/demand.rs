@@ -171,7 +171,8 @@ impl Counter<'_> {
         let kind = self.model.computed[statement.target.0 - self.model.inputs.len()].kind;
         if kind == Kind::Output {
             let demand = &mut self.demand;
-            let lines = filled.saturating_mul(value.dtype.bits()) / (8 * self.machine.dram.line_bytes);
+            let lines =
+                filled.saturating_mul(value.dtype.bits()) / (8 * self.machine.dram.line_bytes);
             demand.written_lines = demand.written_lines.saturating_add(lines);
             if !copies {
                 let stores = self.registers(value.dtype, filled);

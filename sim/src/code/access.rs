@@ -26,6 +26,18 @@ pub(crate) struct AccessCode {
     pub(crate) storage: u64,
 }
 
+impl AccessCode {
+    /// Returns the greatest number of streams of one root traversal that are only prefetched.
+    pub(crate) fn prefetched(&self) -> u64 {
+        let dropped = |f: &usize| {
+            let streams = self.fetchers[*f].streams.iter();
+            streams.filter(|&&s| self.streams[s].dropped).count() as u64
+        };
+        let each = self.epochs.iter().map(|e| e.fetchers.iter().map(dropped).sum());
+        each.max().unwrap_or(0)
+    }
+}
+
 /// The fetchers of one root traversal and of the streams of no unit that are needed with it.
 #[derive(Debug, Default)]
 pub(crate) struct Epoch {

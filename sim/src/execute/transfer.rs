@@ -127,6 +127,7 @@ impl Sim<'_> {
         }
         let Some(operand) = self.data.front() else {
             self.wait(me, Wait::Operand);
+            self.wake(Wait::Ahead, self.core.clock);
             return Ok(false);
         };
         if operand.ty != dst.ty {
@@ -170,6 +171,15 @@ impl Sim<'_> {
             self.sample(self.core.clock);
             self.wake(Wait::DataRoom, read);
         }
+        self.took();
         Ok(true)
+    }
+
+    /// Counts an item of the queues, and lets prefetches that waited for it go on.
+    #[inline(always)]
+    pub(super) fn took(&mut self) {
+        if self.throttle.take() {
+            self.wake(Wait::Ahead, self.core.clock);
+        }
     }
 }

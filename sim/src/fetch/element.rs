@@ -104,6 +104,12 @@ impl Sim<'_> {
                 return Ok(false);
             }
         }
+        let dropped = self.access.streams[s].dropped;
+        // While the execute unit waits, the lines that it waits for may be behind those that are throttled.
+        if dropped && state.line == 0 && self.throttle.holds(s) && !self.starves() {
+            self.wait(f, Wait::Ahead);
+            return Ok(false);
+        }
         let located = address.locate(&self.tensors, |i, _| state.values[i])?;
         if located.active > 0 {
             let lines = self.lines.covering(located.address, located.end);
@@ -122,6 +128,9 @@ impl Sim<'_> {
             clear(inactive);
         }
         stream.ready[slot] = state.arrived.max(self.clocks[f]);
+        if dropped {
+            stream.requested[slot] = self.throttle.requested(s);
+        }
         self.memory.counters.elements += located.active as u64;
         state.line = 0;
         state.arrived = 0;
@@ -151,7 +160,10 @@ impl Sim<'_> {
                 self.clocks[f] = at;
                 let from = if written { self.memory.snoop(line, at) } else { at };
                 let done = match self.access.streams[s].dropped {
-                    true => self.memory.access_prefetch(line, from, hint),
+                    true => {
+                        self.throttle.request(s);
+                        self.memory.access_prefetch(line, from, hint)
+                    }
                     false => self.memory.access_read(line, from, hint),
                 };
                 self.memory.counters.requests += 1;

@@ -4,14 +4,11 @@ mod layout;
 
 pub use layout::Layout;
 
-use crate::calendar::Pipe;
+use crate::calendar::{Pipe, Slots};
 use ember_targets::machine::Machine;
 
 /// The row of a bank without an open row.
 const CLOSED: u64 = u64::MAX;
-
-/// The rows that a channel may activate in one window (JESD235: tFAW is the four-activate window).
-const ACTIVATIONS: usize = 4;
 
 /// Main memory as seen by one of several cores with equal shares.
 ///
@@ -74,9 +71,8 @@ struct Bank {
 
 #[derive(Debug)]
 struct Channel {
-    /// The cycles of the last activations, the oldest at `next`.
-    activations: [u64; ACTIVATIONS],
-    next: usize,
+    /// The activations of a window, each held for its length.
+    activations: Slots,
     /// The cycle of the first refresh: the channels are refreshed in turn.
     first_refresh: u64,
 }
@@ -95,10 +91,8 @@ impl Channel {
 
     /// Activates a row at or after a cycle; returns the cycle.
     fn activate(&mut self, at: u64, times: &Times) -> u64 {
-        let oldest = &mut self.activations[self.next];
-        let at = if *oldest == 0 { at } else { at.max(*oldest + times.faw) };
-        *oldest = at;
-        self.next = (self.next + 1) % ACTIVATIONS;
+        let at = at.max(self.activations.free());
+        self.activations.hold(at + times.faw);
         at
     }
 }
@@ -109,8 +103,7 @@ impl Dram {
         let times = Times::new(machine);
         let closed = Bank { row: CLOSED, free: 0, activated: 0, refreshes: 0 };
         let channel = |c| Channel {
-            activations: [0; ACTIVATIONS],
-            next: 0,
+            activations: Slots::new(dram.activations),
             first_refresh: times.refi * (c + 1) / dram.channels,
         };
         Dram {

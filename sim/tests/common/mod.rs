@@ -13,6 +13,15 @@ pub fn machine() -> Machine {
     Machine::parse(TMU_CPU).expect("the default description reads")
 }
 
+/// Returns a machine whose memory writes in no time, so that the end of a run is exact.
+pub fn with_fast_writes() -> Machine {
+    let mut machine = machine();
+    machine.dram.channel_gb_per_s = 1e6;
+    machine.dram.t_turn_ns = 0.0;
+    machine.llc.bytes_per_cycle = machine.dram.line_bytes;
+    machine
+}
+
 /// A ragged batch of lookups into one table.
 #[derive(Clone, Debug)]
 pub struct Bag {
@@ -117,8 +126,8 @@ impl Bag {
         out
     }
 
-    /// Returns the number of distinct lines of table, indices and offsets.
-    pub fn lines(&self) -> u64 {
+    /// Returns the distinct lines of the table.
+    fn table_lines(&self) -> Vec<u64> {
         let mut rows: Vec<i64> = self.indices.clone();
         rows.sort_unstable();
         rows.dedup();
@@ -131,8 +140,22 @@ impl Bag {
             .collect();
         lines.sort_unstable();
         lines.dedup();
+        lines
+    }
+
+    /// Returns the number of rows of memory banks that hold the table's lines.
+    fn bank_rows(&self) -> u64 {
+        let layout = ember_sim::Layout::new(&machine());
+        let lines = self.table_lines();
+        let rows: std::collections::BTreeSet<_> =
+            lines.into_iter().map(|line| layout.bank_row(line)).collect();
+        rows.len() as u64
+    }
+
+    /// Returns the number of distinct lines of table, indices and offsets.
+    pub fn lines(&self) -> u64 {
         let ints = |n: usize| (n as u64 * 8).div_ceil(64);
-        lines.len() as u64 + ints(self.indices.len()) + ints(self.offsets.len())
+        self.table_lines().len() as u64 + ints(self.indices.len()) + ints(self.offsets.len())
     }
 }
 
@@ -428,6 +451,7 @@ pub fn demand(bag: &Bag) -> ember_sim::Demand {
     let row_ops = (bag.dim * 4).div_ceil(64);
     ember_sim::Demand {
         lines: bag.lines(),
+        bank_rows: bag.bank_rows(),
         vector_ops: bag.indices.len() as u64 * row_ops,
         loads: bag.indices.len() as u64 * row_ops,
         stores: bag.bags() * row_ops,

@@ -1,6 +1,7 @@
 //! The lines of a tensor that a model touches, and the rows of memory banks that hold them.
 
 use ember_sim::Layout;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Lines of a tensor, counted from its beginning: disjoint ranges in order.
@@ -36,10 +37,35 @@ impl Lines {
 
     /// Returns the number of rows of banks that hold the lines; 0 if the layout does not say.
     pub(super) fn bank_rows(&self, layout: &Layout) -> u64 {
-        let rows = self.0.iter().cloned().flatten().map_while(|line| layout.bank_row(line));
-        let mut rows: Vec<u64> = rows.collect();
-        rows.sort_unstable();
-        rows.dedup();
-        rows.len() as u64
+        let stripe = layout.stripe();
+        let in_stripe: BTreeSet<u64> =
+            (0..stripe).map_while(|line| layout.bank_row(line)).collect();
+        let (mut whole, mut rest) = (0, Vec::new());
+        for range in &self.0 {
+            // Only the ends of a range share rows with other ranges.
+            let from = range.start.next_multiple_of(stripe).min(range.end);
+            let to = (range.end - range.end % stripe).max(from);
+            whole += (to - from) / stripe * in_stripe.len() as u64;
+            rest.extend((range.start..from).chain(to..range.end).map_while(|l| layout.bank_row(l)));
+        }
+        rest.sort_unstable();
+        rest.dedup();
+        whole + rest.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ember_targets::machine::{Machine, TMU_CPU};
+
+    #[test]
+    fn rows_of_banks_are_counted_once_in_stripes_and_at_their_ends() {
+        let layout = Layout::new(&Machine::parse(TMU_CPU).unwrap());
+        for ranges in [vec![0..1000], vec![3..5, 5..70, 100..101, 130..400], vec![64..128]] {
+            let each: BTreeSet<_> =
+                ranges.iter().cloned().flatten().map(|l| layout.bank_row(l)).collect();
+            assert_eq!(Lines(ranges).bank_rows(&layout), each.len() as u64);
+        }
     }
 }

@@ -48,7 +48,11 @@ impl Layout {
     /// the rows of the banks.
     pub fn bank_row(&self, line: u64) -> Option<u64> {
         let (position, row) = self.block(line);
-        let all = self.channels * self.lines_per_row.max(self.interleave) * self.line_bytes;
-        PAGE.is_multiple_of(all).then(|| row * self.channels + position)
+        PAGE.is_multiple_of(self.stripe() * self.line_bytes).then(|| row * self.channels + position)
+    }
+
+    /// Returns the lines of a stripe: whole rows of one bank of each channel.
+    pub fn stripe(&self) -> u64 {
+        self.channels * self.lines_per_row.max(self.interleave)
     }
 }
