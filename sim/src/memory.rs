@@ -16,7 +16,7 @@ use dram::Dram;
 use ember_targets::dlc::Hint;
 use ember_targets::machine::{Core, LowerCache, Machine};
 use prefetcher::Prefetcher;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use tlb::Tlb;
 
@@ -311,17 +311,17 @@ impl Memory {
     /// Writes back all dirty lines after a cycle; returns the cycle in which main memory has them. Lines of the private
     /// caches pass the last-level cache's port.
     pub(crate) fn write_back(&mut self, at: u64) -> u64 {
-        let private = [&mut self.l1, &mut self.l2].map(Cache::clean_all).concat();
-        let private: BTreeSet<u64> = private.into_iter().collect();
-        let mut left: BTreeSet<u64> = self.llc.clean_all().into_iter().collect();
-        let mut end = at;
-        for line in private {
+        let [mut dirty, l2, l1] = [&mut self.llc, &mut self.l2, &mut self.l1]
+            .map(|cache| cache.clean_all().into_iter().collect::<BTreeMap<_, _>>());
+        // The first-level cache has the newest data of a line.
+        let private = l2.into_iter().chain(l1).collect::<BTreeMap<_, _>>();
+        for (line, ready) in private {
             self.counters.llc += 1;
-            left.remove(&line);
-            let (_, passed) = self.llc_pipe.transfer(at);
-            end = end.max(self.dram.write(line, passed));
+            let (_, passed) = self.llc_pipe.transfer(at.max(ready));
+            dirty.insert(line, passed);
         }
-        left.into_iter().fold(end, |end, line| end.max(self.dram.write(line, at)))
+        let written = dirty.into_iter().map(|(line, ready)| self.dram.write(line, at.max(ready)));
+        written.fold(at, u64::max)
     }
 
     /// Returns the lines read from and written to main memory.

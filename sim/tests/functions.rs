@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::with_fast_writes;
+use common::with_fast_memory;
 use ember_sim::{Bindings, CoreKind, Options, Outcome, run};
 use ember_targets::dlc::*;
 use ember_targets::tensor::{Data, Hashed, Tensor};
@@ -48,7 +48,7 @@ fn go(program: &Program, core: CoreKind) -> (Vec<Scalar>, Outcome) {
     let lanes = (0..x.len()).filter_map(|i| x.get(i)).collect();
     let data = Bindings { tensors: vec![x, Tensor::zeros(dtype, shape(1))], sizes: vec![] };
     let options = Options { core, ..Options::default() };
-    (lanes, run(program, &with_fast_writes(), data, options).unwrap_or_else(|e| panic!("{e}")))
+    (lanes, run(program, &with_fast_memory(), data, options).unwrap_or_else(|e| panic!("{e}")))
 }
 
 /// Returns the number of operations on the vector ports for one result.
@@ -89,7 +89,7 @@ fn values_are_those_of_the_scalars_on_both_cores() {
 
 #[test]
 fn operations_follow_the_registers_and_the_halvings() {
-    let core = with_fast_writes().core;
+    let core = with_fast_memory().core;
     for (lanes, registers) in [(1, 1), (16, 1), (17, 2), (64, 4)] {
         assert_eq!(uops(DType::F32, lanes, &unary(UnaryOp::Exp)), registers * core.exp_uops);
         assert_eq!(uops(DType::F32, lanes, &unary(UnaryOp::Sqrt)), registers);
@@ -103,7 +103,7 @@ fn operations_follow_the_registers_and_the_halvings() {
 
 #[test]
 fn a_chain_of_functions_takes_their_latencies() {
-    let machine = with_fast_writes();
+    let machine = with_fast_memory();
     for (core, figures) in
         [(CoreKind::OutOfOrder, &machine.core), (CoreKind::InOrder, &machine.in_order)]
     {

@@ -244,7 +244,7 @@ fn only_temporal_loads_stay_in_the_last_level_cache() {
 fn a_traversal_a_token_and_a_pop_cost_what_the_machine_says() {
     let data = Bag::of(300, 16, &[]);
     let cycles = |change: &dyn Fn(&mut Machine)| {
-        let mut machine = with_fast_writes();
+        let mut machine = with_fast_memory();
         change(&mut machine);
         stats(&twice(Hint::Temporal), &machine, &data).cycles
     };

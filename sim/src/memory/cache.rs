@@ -81,14 +81,14 @@ impl Cache {
         dirty.inspect(|&e| self.state[e] &= !1).is_some()
     }
 
-    /// Marks all lines as written back; returns those that were dirty.
-    pub(super) fn clean_all(&mut self) -> Vec<u64> {
+    /// Marks all lines as written back; returns those that were dirty, each with the arrival of its data.
+    pub(super) fn clean_all(&mut self) -> Vec<(u64, u64)> {
         let entries = self.tags.iter().zip(&mut self.state);
         let dirty = entries.filter(|(tag, state)| **tag != 0 && **state & 1 == 1);
         dirty
             .map(|(tag, state)| {
                 *state &= !1;
-                tag - 1
+                (tag - 1, *state >> 1)
             })
             .collect()
     }
@@ -139,6 +139,6 @@ mod tests {
         cache.drop_line(6);
         assert_eq!(cache.find(6), None);
         cache.insert(3, 9, true);
-        assert_eq!((cache.clean_all(), cache.clean_all()), (vec![3], vec![]));
+        assert_eq!((cache.clean_all(), cache.clean_all()), (vec![(3, 9)], vec![]));
     }
 }
