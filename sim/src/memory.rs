@@ -76,7 +76,7 @@ pub(crate) struct Memory {
     l2_misses: Slots,
     llc_misses: Slots,
     tlb: Tlb,
-    /// The core's prefetcher, which is off beside an access unit.
+    /// The core's prefetcher, if it has one.
     prefetcher: Option<Prefetcher>,
     dram: Dram,
     l1_latency: u64,
@@ -89,9 +89,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Builds empty caches. A `coupled` program has the core's prefetcher; beside an access unit it is off, because it
-    /// would read past the rows that the unit asks for.
-    pub(crate) fn new(machine: &Machine, core: &Core, coupled: bool) -> Memory {
+    /// Builds empty caches.
+    pub(crate) fn new(machine: &Machine, core: &Core) -> Memory {
         let line = machine.dram.line_bytes;
         let share = |cache: &LowerCache| Cache::new(cache.bytes / cache.sharers / line, cache.ways);
         let misses = |cache: &LowerCache| Slots::new((cache.misses / cache.sharers).max(1));
@@ -102,7 +101,7 @@ impl Memory {
             l2_misses: misses(&machine.l2),
             llc_misses: misses(&machine.llc),
             tlb: Tlb::new(machine),
-            prefetcher: if coupled { Prefetcher::new(core) } else { None },
+            prefetcher: Prefetcher::new(core),
             l2_pipe: Pipe::new(line, machine.l2.bytes_per_cycle as f64),
             llc_pipe: Pipe::new(line, machine.llc.bytes_per_cycle as f64),
             dram: Dram::new(machine),
@@ -146,13 +145,15 @@ impl Memory {
 
     fn core_miss(&mut self, line: u64, at: u64, dirty: bool) -> u64 {
         let at = self.translate(line, at);
+        let missed = self.counters.llc;
         let done = self.l2_read(line, at.max(self.mshrs.free()));
+        let missed = self.counters.llc > missed;
         self.mshrs.hold(done);
         if let Some(victim) = self.l1.insert(line, done, dirty) {
             self.l2_write(victim, done);
         }
         if let Some(prefetcher) = &mut self.prefetcher {
-            for ahead in prefetcher.missed(line) {
+            for ahead in prefetcher.observe(line, missed) {
                 self.prefetch(ahead, at);
             }
         }

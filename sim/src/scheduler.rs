@@ -113,7 +113,7 @@ impl Sim<'_> {
             access,
             code,
             tensors,
-            memory: Memory::new(machine, core_figures, access.steps.is_empty()),
+            memory: Memory::new(machine, core_figures),
             lines,
             line_write_cycles: lines.bytes().div_ceil(machine.queue.write_bytes_per_cycle),
             status: vec![Status::Ready; actors],

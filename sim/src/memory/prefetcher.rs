@@ -1,4 +1,4 @@
-//! The stride prefetcher of a core that has no access unit beside it.
+//! The stride prefetcher of a core.
 
 use ember_targets::machine::Core;
 
@@ -36,18 +36,21 @@ impl Prefetcher {
         })
     }
 
-    /// Observes a miss of the first-level cache; returns the lines to prefetch: a stream that has just been confirmed
-    /// fills its distance, and each further miss adds one line.
-    pub(super) fn missed(&mut self, line: u64) -> impl Iterator<Item = u64> + use<> {
+    /// Observes a miss of the first-level cache, and whether the second-level cache missed it, too; returns the lines to
+    /// prefetch. A stream that has just been confirmed fills its distance; each further line of it adds one. Lines that
+    /// someone else has brought into the second-level cache begin no stream.
+    pub(super) fn observe(&mut self, line: u64, missed: bool) -> impl Iterator<Item = u64> + use<> {
         self.clock += 1;
         let (clock, ahead) = (self.clock, self.ahead);
         let distance = |stream: &Stream| line.wrapping_sub(stream.last) as i64;
-        let near = |stream: &&mut Stream| {
-            stream.used > 0 && distance(stream) != 0 && distance(stream).abs() <= NEAR
+        let follows = |stream: &&mut Stream| {
+            let expected = stream.confirmed >= CONFIRMED && distance(stream) == stream.stride;
+            let near = stream.used > 0 && distance(stream) != 0 && distance(stream).abs() <= NEAR;
+            expected || (missed && near)
         };
         let mut fetched = 0..0;
         let mut stride = 0;
-        if let Some(stream) = self.streams.iter_mut().find(near) {
+        if let Some(stream) = self.streams.iter_mut().find(follows) {
             let step = distance(stream);
             stream.confirmed = if step == stream.stride { stream.confirmed + 1 } else { 0 };
             stride = step;
@@ -57,7 +60,7 @@ impl Prefetcher {
                 _ => 0..0,
             };
             *stream = Stream { last: line, stride, used: clock, ..*stream };
-        } else if let Some(oldest) = self.streams.iter_mut().min_by_key(|stream| stream.used) {
+        } else if missed && let Some(oldest) = self.streams.iter_mut().min_by_key(|s| s.used) {
             *oldest = Stream { last: line, used: clock, ..Stream::default() };
         }
         fetched.map(move |n| line.wrapping_add_signed(stride * n as i64))
@@ -74,14 +77,17 @@ mod tests {
         let mut core = Machine::parse(TMU_CPU).unwrap().core;
         core.prefetch_lines = 4;
         let mut prefetcher = Prefetcher::new(&core).unwrap();
-        let mut missed = |line| prefetcher.missed(line).collect::<Vec<_>>();
+        let mut seen = |line, missed| prefetcher.observe(line, missed).collect::<Vec<_>>();
         for line in [100, 102, 104] {
-            assert!(missed(line).is_empty());
+            assert!(seen(line, true).is_empty());
         }
-        assert_eq!(missed(106), [108, 110, 112, 114]);
-        assert!(missed(5000).is_empty(), "another stream");
-        assert_eq!(missed(108), [116]);
-        assert!(missed(109).is_empty(), "another stride");
+        assert_eq!(seen(106, true), [108, 110, 112, 114]);
+        assert!(seen(5000, true).is_empty(), "another stream");
+        assert_eq!(seen(108, false), [116], "a line that it has brought");
+        assert!(seen(109, true).is_empty(), "another stride");
+        for line in 200..210 {
+            assert!(seen(line, false).is_empty(), "lines that others have brought");
+        }
         core.prefetch_streams = 0;
         assert!(Prefetcher::new(&core).is_none());
     }
