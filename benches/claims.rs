@@ -74,7 +74,7 @@ fn case(inputs: &Inputs, options: &Options) -> Case {
 
 fn find(inputs: &Inputs, case: &Case, options: &Options, schedule: &str) -> Searched {
     let schedule = inputs.schedule(schedule).expect("a schedule");
-    let statistics = case.statistics(&inputs.model);
+    let statistics = case.statistics(inputs);
     pipeline::search(inputs, &statistics, options, schedule, Goal::Decoupled, &|_| ())
 }
 

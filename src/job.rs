@@ -355,7 +355,7 @@ fn ablation(
 /// Returns the fewest cycles that the machine needs for the model's demand on memory and units, and the number of table
 /// elements that the model reads.
 pub fn physical_bound(inputs: &Inputs, case: &Case) -> (Bound, u64) {
-    let statistics = case.statistics(&inputs.model);
+    let statistics = case.statistics(inputs);
     let plan = Plan::new(inputs.book.signature.table(), &inputs.model, &statistics);
     let spared = Spared::of(inputs, &plan);
     let (demand, elements) = demand(&inputs.model, &case.instance, &inputs.machine, &spared);

@@ -96,7 +96,7 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
     let operators = inputs.book.signature.table();
     for schedule in &inputs.book.schedules {
         let goal = goal(&inputs.book, schedule);
-        let statistics = case.statistics(&inputs.model);
+        let statistics = case.statistics(&inputs);
         let found = search(&inputs, &statistics, &options, schedule, goal, &|_| ());
         assert!(found.candidates() > 0, "{} finds no program", schedule.name);
         for candidate in found.found.values().flat_map(|found| &found.candidates) {

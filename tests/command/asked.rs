@@ -32,7 +32,7 @@ fn every_answer_agrees_with_what_the_search_reports() {
     let (inputs, options) = (inputs(&path("gather")), unranked());
     let instance = inputs.model.instantiate(None).expect("data");
     let store = store(&instance);
-    let statistics = Statistics::new(&inputs.model, &instance, &store);
+    let statistics = Statistics::new(&inputs.model, &instance, &store, &inputs.machine);
     let schedule = inputs.schedule(&options.schedule).expect("a schedule");
     let goal = ember_compile::cost::Goal::Decoupled;
     let searched = search(&inputs, &statistics, &options, schedule, goal, &|_| ());

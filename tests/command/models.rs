@@ -111,7 +111,7 @@ fn tables_that_differ_in_name_alone_are_searched_once() {
     let plan = Plan::new(
         inputs.book.signature.table(),
         &inputs.model,
-        &Statistics::new(&inputs.model, &instance, &store),
+        &Statistics::new(&inputs.model, &instance, &store, &inputs.machine),
     );
     let slot = |at: &usize| inputs.model.statement_name(plan.groups[*at].statements[0]);
     let is_table = |at: &usize| slot(at).starts_with("features[") && slot(at) != "features[0]";
@@ -125,8 +125,7 @@ fn tables_that_differ_in_name_alone_are_searched_once() {
 fn statements_that_share_an_index_stream_are_searched_together() {
     let inputs = small("bigbird");
     let case = case(&inputs, 1);
-    let plan =
-        Plan::new(inputs.book.signature.table(), &inputs.model, &case.statistics(&inputs.model));
+    let plan = Plan::new(inputs.book.signature.table(), &inputs.model, &case.statistics(&inputs));
     let gathers = plan.groups.iter().filter(|group| group.statements.len() == 2).count();
     assert_eq!(gathers, 1, "keys and values are gathered by one stream of indices");
 }

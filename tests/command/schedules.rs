@@ -23,7 +23,7 @@ fn found(name: &str, steps: &[&str]) -> Vec<(usize, Vec<String>)> {
         .unwrap_or_else(|errors| panic!("{errors:#?}"));
     let instance = inputs.model.instantiate(None).expect("data");
     let store = store(&instance);
-    let statistics = Statistics::new(&inputs.model, &instance, &store);
+    let statistics = Statistics::new(&inputs.model, &instance, &store, &inputs.machine);
     let one = |at: usize| {
         let schedule = inputs.schedule(&format!("s{at}")).expect("a schedule");
         let searched = search(&inputs, &statistics, &options, schedule, Goal::Decoupled, &|_| ());

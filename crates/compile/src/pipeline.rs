@@ -249,8 +249,8 @@ impl Case {
     }
 
     /// Returns the statistics of the data for the loops and loads of programs for the model.
-    pub fn statistics<'a>(&'a self, model: &Model) -> Statistics<'a> {
-        Statistics::new(model, &self.instance, &self.store)
+    pub fn statistics<'a>(&'a self, inputs: &Inputs) -> Statistics<'a> {
+        Statistics::new(&inputs.model, &self.instance, &self.store, &inputs.machine)
     }
 
     /// Measures a program on this data; an error if it does not finish.
@@ -471,7 +471,7 @@ pub fn compile_by(
 ) -> Checked<Chosen> {
     let instance = inputs.model.instantiate(options.tune_seed.or(options.seed))?;
     let store = store(&instance);
-    let statistics = Statistics::new(&inputs.model, &instance, &store);
+    let statistics = Statistics::new(&inputs.model, &instance, &store, &inputs.machine);
     let name = schedule.name.as_str();
     let searched = search(inputs, &statistics, options, schedule, goal, &|_| ());
     consistent(&searched, name)?;

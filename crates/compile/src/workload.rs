@@ -8,9 +8,11 @@ use ember_analysis::facts::EGraph;
 use ember_interpret::{Store, average_trip_count};
 use ember_model::data::Instance;
 use ember_model::{IndexUse, Model, OffsetsUse, TensorId};
-use rustc_hash::FxHashMap;
-
+use ember_targets::machine::Machine;
+use lru::LruCache;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
 /// The statistics of one instance of a model. Trip counts are computed on first use.
@@ -22,8 +24,13 @@ pub struct Statistics<'a> {
 }
 
 impl<'a> Statistics<'a> {
-    /// Collects the statistics of an instance, whose tensors and sizes are also given as a store.
-    pub fn new(model: &Model, instance: &Instance, store: &'a Store) -> Statistics<'a> {
+    /// Collects the statistics of an instance, whose tensors and sizes are also given as a store, for a machine.
+    pub fn new(
+        model: &Model,
+        instance: &Instance,
+        store: &'a Store,
+        machine: &Machine,
+    ) -> Statistics<'a> {
         let in_terms = |tensor: TensorId| Symbol::from(format!("%{}", model.tensor(tensor).name));
         let mut first_touch: FxHashMap<Symbol, f64> = FxHashMap::default();
         // If a table is looked up several times, the use with the greatest share of first touches counts.
@@ -35,12 +42,9 @@ impl<'a> Statistics<'a> {
             if let Some(table) = table
                 && let Some(indices) = instance.tensors.get(&model.tensor(indices).name)
             {
-                let mut rows: Vec<i64> = (0..indices.len())
-                    .filter_map(|l| indices.get(l).and_then(|x| x.as_i64()))
-                    .collect();
-                rows.sort_unstable();
-                rows.dedup();
-                touch(table, rows.len() as f64 / (indices.len() as f64).max(1.0));
+                let rows = (0..indices.len()).filter_map(|l| indices.get(l)?.as_i64());
+                let room = rows_in_cache(instance, &model.tensor(table).name, machine);
+                touch(table, missing(rows, room) / (indices.len() as f64).max(1.0));
             }
         }
         // An offset is read as the end of one bag and as the start of the next.
@@ -93,4 +97,20 @@ impl<'a> Statistics<'a> {
         }
         workload
     }
+}
+
+/// Returns the number of rows of a table that the core's share of the last-level cache holds.
+fn rows_in_cache(instance: &Instance, table: &str, machine: &Machine) -> u64 {
+    let bits = instance.tensors.get(table).map_or(0, |tensor| {
+        tensor.shape.iter().skip(1).product::<u64>().saturating_mul(tensor.dtype.bits())
+    });
+    let bytes = bits.div_ceil(8).next_multiple_of(machine.dram.line_bytes);
+    machine.llc_share() / bytes.max(1)
+}
+
+/// Returns the number of lookups that miss a cache of so many rows, of which it replaces the least recently used one.
+fn missing(rows: impl Iterator<Item = i64>, room: u64) -> f64 {
+    let room = NonZeroUsize::new(room as usize).unwrap_or(NonZeroUsize::MIN);
+    let mut cache = LruCache::with_hasher(room, FxBuildHasher);
+    rows.filter(|row| cache.put(*row, ()).is_none()).count() as f64
 }

@@ -56,7 +56,7 @@ impl Attempt {
 impl<'a> Tuning<'a> {
     /// Computes the statistics of the data.
     pub fn new(inputs: &'a Inputs, case: &'a Case, options: &'a Options) -> Tuning<'a> {
-        let statistics = case.statistics(&inputs.model);
+        let statistics = case.statistics(inputs);
         Tuning { inputs, case, statistics, options, known: Mutex::default() }
     }
 

@@ -55,7 +55,7 @@ pub fn snapshot(inputs: &Inputs, options: &Options, statement: usize) -> Checked
     let schedule = inputs.schedule(&options.schedule)?;
     let instance = inputs.model.instantiate(options.tune_seed.or(options.seed))?;
     let store = store(&instance);
-    let statistics = Statistics::new(&inputs.model, &instance, &store);
+    let statistics = Statistics::new(&inputs.model, &instance, &store, &inputs.machine);
     let plan = Plan::new(inputs.book.signature.table(), &inputs.model, &statistics);
     let group = plan.searched_for(statement)?;
     let rates = Rates::of(&inputs.machine);
