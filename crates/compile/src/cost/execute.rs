@@ -225,6 +225,11 @@ impl Model<'_> {
         body.cost = self.rates.settled(&iteration) * self.trips(key);
         body.enclose(key);
         let mut summary = Summary::merge(&[lo, hi])?.and(&body)?;
+        if hi.streams.values().any(|stream| stream.marshalled) {
+            // The core guesses the trip count of a loop wrongly, and learns it when it has read the bound.
+            let ahead = iteration.issued / self.rates.issue_width * self.trips(key);
+            summary.cost.execute += (self.rates.pop - ahead).max(0.0);
+        }
         if let Some((lo, hi)) = access {
             summary = summary.and(&Summary::merge(&[lo, hi])?)?;
             summary.walks = true;
