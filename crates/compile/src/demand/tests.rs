@@ -22,10 +22,11 @@ const BAG: &str = "(input t f32 (rows 10)) (input i i64 (n)) (input o i64 (b+1))
 #[test]
 fn lines_are_counted_once() {
     // Rows have 40 bytes: rows 0 and 1 share lines 0 and 1, and row 50 (bytes 2000..2040) is in line 31. Indices and
-    // offsets take a line each.
+    // offsets take a line each. The banks hold lines 0 and 1 in one row. The two rows that are written have 80 bytes.
     let data = "(size rows 100) (t (constant 1)) (i (values 0 1 0 50)) (o (values 0 3 3 4))";
     let (demand, elements) = of(BAG, data);
-    let expected = Demand { lines: 5, vector_ops: 2, loads: 4, stores: 2, ..Demand::default() };
+    let memory = Demand { lines: 5, written_lines: 1, bank_rows: 4, ..Demand::default() };
+    let expected = Demand { vector_ops: 2, loads: 4, stores: 2, ..memory };
     assert_eq!((demand, elements), (expected, 40));
     // The same lookups twice need no more lines.
     let (twice, elements) = of(&format!("{BAG} (output more (emb.bag mean t i o))"), data);
