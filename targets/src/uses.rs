@@ -1,6 +1,6 @@
 //! The uses of a program's streams: in actions, addresses, bounds and other streams.
 
-use crate::dlc::{Action, Addr, Program, StreamId, StreamKind};
+use crate::dlc::{Action, Addr, Program, StreamId, StreamKind, TensorId};
 use std::collections::BTreeSet;
 
 /// Returns the streams that a stream is computed from.
@@ -32,6 +32,24 @@ pub(crate) fn action_streams(action: &Action) -> Vec<StreamId> {
 }
 
 impl Program {
+    /// Returns the streams that load and depend on no unit, each with its tensor: they may be loaded before everything
+    /// else.
+    pub fn loaded_first(&self) -> Vec<(StreamId, TensorId)> {
+        let mut moves: Vec<bool> = Vec::new();
+        for stream in &self.streams {
+            let inputs = stream_inputs(&stream.kind);
+            let of_unit = inputs.iter().any(|s| moves.get(s.index()).is_none_or(|moves| *moves));
+            moves.push(of_unit || matches!(stream.kind, StreamKind::IndVar(_)));
+        }
+        let streams = (0u32..).map(StreamId).zip(&self.streams).zip(moves);
+        streams
+            .filter_map(|((id, stream), moves)| match &stream.kind {
+                StreamKind::Mem { addr, .. } if !moves => Some((id, addr.tensor)),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// Returns true for each stream that only prefetches use: its elements are not kept, so it occupies no storage.
     pub fn only_prefetched(&self) -> Vec<bool> {
         let events = self.units.iter().flat_map(|u| [&u.beg, &u.ite, &u.end]);

@@ -556,6 +556,9 @@ pub enum NoProgram {
     /// The groups of statements cannot be composed.
     #[error("the dialects declare no sequence or no barrier to put groups together")]
     Apart,
+    /// The program of a group loads what another group computes before everything else.
+    #[error("a stream outside every unit loads what an earlier statement computes")]
+    Early,
     /// The program does not finish.
     #[error("{0}")]
     Run(Failure),

@@ -44,14 +44,12 @@ pub fn check(program: &Program, tree: &Tree, errors: &mut Errors) {
     }
     let written: BTreeSet<TensorId> =
         epochs.iter().flat_map(|e| e.stores.iter().chain(&e.writes)).copied().collect();
-    // A stream that depends on no unit may be loaded before everything else.
-    for (at, stream) in program.streams.iter().enumerate() {
-        if let (None, StreamKind::Mem { addr, .. }) = (tree.innermost[at], &stream.kind)
-            && written.contains(&addr.tensor)
-        {
-            let name = &program.tensors[addr.tensor.index()].name;
+    for (stream, tensor) in program.loaded_first() {
+        if written.contains(&tensor) {
+            let name = &program.tensors[tensor.index()].name;
             let message = format!("loads `{name}`, which is written, outside every unit");
-            errors.push(Kind::Overlap, &Place::new(Part::Stream, &stream.name), message);
+            let stream = &program.streams[stream.index()].name;
+            errors.push(Kind::Overlap, &Place::new(Part::Stream, stream), message);
         }
     }
     for epoch in &epochs {

@@ -11,6 +11,7 @@ use crate::search::Candidate;
 use ember_host::threads;
 use ember_language::term::Term;
 use ember_sim::SimError;
+use ember_targets::dlc::TensorId;
 use ember_targets::verify::Verified;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -205,6 +206,14 @@ impl<'a> Chooser<'a> {
         candidate: &Candidate,
     ) -> Result<Ranked, NoProgram> {
         let program = self.lower(&plan.term(at, &candidate.term), &plan.groups[at].context)?;
+        let computed = &self.inputs.model.computed;
+        let is_early = |(_, tensor): &(_, TensorId)| {
+            let name = &program.program().tensors[tensor.index()].name;
+            computed.iter().any(|other| other.tensor.name == *name)
+        };
+        if program.program().loaded_first().iter().any(is_early) {
+            return Err(NoProgram::Early);
+        }
         Ok(Ranked { candidate: candidate.clone(), program, measure: None })
     }
 
