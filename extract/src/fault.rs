@@ -64,7 +64,9 @@ pub enum Fault {
         cost: String,
     },
     /// Costs whose sum is infinite.
-    #[error("class `{class}`: the node `{node}` costs {cost}, and all costs together are infinite")]
+    #[error(
+        "class `{class}`: the node `{node}` costs {cost:e}, and all costs together are infinite"
+    )]
     Sum {
         /// The class of the most expensive node.
         class: String,

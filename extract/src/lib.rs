@@ -28,6 +28,7 @@
 //! assert_eq!((greedy.tree, greedy.dag), (21.0, 21.0));
 //! ```
 
+mod bound;
 mod build;
 mod check;
 mod fault;
@@ -40,6 +41,7 @@ mod settle;
 mod shared;
 mod tree;
 
+pub use bound::forced;
 pub use build::{Builder, NewNode};
 pub use check::{Broken, Costs, Selection, check};
 pub use fault::Fault;
