@@ -30,3 +30,9 @@ pub(crate) fn needed(graph: &Graph) -> Vec<Class> {
     }
     classes
 }
+
+/// Returns a bound rounded up to a whole number if all costs are whole; a part of a millionth may be an error of rounding.
+pub(crate) fn whole(graph: &Graph, bound: f64) -> f64 {
+    let whole = |cost: &f64| cost.fract() == 0.0 && *cost < 1e9;
+    if bound < 1e9 && graph.costs.iter().all(whole) { (bound - 1e-6).ceil() } else { bound }
+}

@@ -44,7 +44,7 @@ pub struct Graph {
 impl Graph {
     /// Returns every class.
     pub fn classes(&self) -> impl DoubleEndedIterator<Item = Class> + ExactSizeIterator + use<> {
-        (0..self.nodes.len() as u32).map(Class)
+        (0..self.class_names.len() as u32).map(Class)
     }
 
     /// Returns every node.

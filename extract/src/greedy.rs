@@ -36,7 +36,7 @@ impl Extractor for GreedyDag {
 
     fn extract(&self, graph: &Graph) -> Found {
         let mut steps = 0;
-        let selection = settle(
+        let settled = settle(
             graph,
             |node, sets: &Values<Set>, bound| {
                 let class = graph.class_of(node);
@@ -52,6 +52,6 @@ impl Extractor for GreedyDag {
             },
             Set::cost,
         );
-        Found::heuristic(cheapest(graph, [selection, Tree.extract(graph).selection]))
+        Found::heuristic(cheapest(graph, [settled.selection, Tree.extract(graph).selection]))
     }
 }

@@ -20,23 +20,27 @@
 //!     },
 //!     "root_eclasses": ["0"]
 //! }"#).expect("a graph");
-//! let [tree, greedy] = ["tree", "greedy-dag"].map(|name| {
+//! let [tree, greedy, exact] = ["tree", "greedy-dag", "exact"].map(|name| {
 //!     let extractor = extractors().into_iter().find(|e| e.name() == name).expect("it exists");
 //!     check(&graph, &extractor.extract(&graph).selection).expect("an extraction")
 //! });
 //! assert_eq!((tree.tree, tree.dag), (21.0, 21.0));
 //! assert_eq!((greedy.tree, greedy.dag), (21.0, 21.0));
+//! assert_eq!((exact.tree, exact.dag), (27.0, 15.0));
 //! ```
 
 mod bound;
 mod build;
 mod check;
+mod exact;
 mod fault;
 mod graph;
 mod greedy;
 mod json;
 mod lists;
+mod order;
 pub mod pareto;
+mod prices;
 mod settle;
 mod shared;
 mod tree;
@@ -44,10 +48,12 @@ mod tree;
 pub use bound::forced;
 pub use build::{Builder, NewNode};
 pub use check::{Broken, Costs, Selection, check};
+pub use exact::Exact;
 pub use fault::Fault;
 pub use graph::{Class, Graph, Node};
 pub use greedy::GreedyDag;
 pub use pareto::{CandidateId, CostModel, Extraction, Limits, extract, is_member};
+pub use prices::Prices;
 pub use tree::Tree;
 
 /// A way to choose nodes of a graph.
@@ -79,7 +85,12 @@ impl Found {
 
 /// Returns every extractor with its default limits, from the fastest to the slowest.
 pub fn extractors() -> Vec<Box<dyn Extractor>> {
-    vec![Box::new(Tree), Box::<GreedyDag>::default()]
+    vec![
+        Box::new(Tree),
+        Box::<GreedyDag>::default(),
+        Box::<Prices>::default(),
+        Box::<Exact>::default(),
+    ]
 }
 
 #[cfg(test)]

@@ -52,8 +52,8 @@ impl<T: Copy + Default> Lists<T> {
         (0..self.ends.len() as u32).map(|key| self.of(key))
     }
 
-    /// Returns the number of keys.
-    pub fn len(&self) -> usize {
-        self.ends.len()
+    /// Returns the number of items of all keys.
+    pub fn items(&self) -> usize {
+        self.items.len()
     }
 }

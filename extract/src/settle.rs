@@ -33,17 +33,25 @@ impl PartialOrd for Next {
     }
 }
 
+/// The result of [`settle`].
+pub(crate) struct Settled {
+    pub selection: Selection,
+    /// The place of each class in the order of settling; the largest number if the roots were settled before it.
+    pub places: Vec<u32>,
+}
+
 /// Selects a node for every class until the roots are settled. `value` returns the value of a node from its children's,
 /// or `None` if it costs no less than the given bound, where there is one; `cost` is the cost that a value stands for.
 pub(crate) fn settle<V>(
     graph: &Graph,
     mut value: impl FnMut(Node, &Values<V>, Option<f64>) -> Option<V>,
     cost: impl Fn(&V) -> f64,
-) -> Selection {
+) -> Settled {
     let mut waiting: Vec<usize> = graph.nodes().map(|node| graph.uses(node).len()).collect();
     let mut left: Vec<usize> = graph.classes().map(|class| graph.users(class).len()).collect();
     let mut values: Vec<Option<V>> = graph.classes().map(|_| None).collect();
-    let mut settled = vec![false; graph.classes().len()];
+    let mut places = vec![u32::MAX; graph.classes().len()];
+    let mut settled = 0;
     let mut selection = Selection::new(graph);
     let mut heap = BinaryHeap::new();
     let mut roots: Vec<Class> = graph.roots().to_vec();
@@ -51,7 +59,7 @@ pub(crate) fn settle<V>(
     loop {
         for node in ready.drain(..) {
             let class = graph.class_of(node);
-            if !settled[class.index()] {
+            if places[class.index()] == u32::MAX {
                 let bound = values[class.index()].as_ref().map(&cost);
                 let better = value(node, &values, bound)
                     .filter(|better| bound.is_none_or(|bound| cost(better) < bound));
@@ -68,14 +76,16 @@ pub(crate) fn settle<V>(
                 }
             }
         }
-        roots.retain(|root| !settled[root.index()]);
+        roots.retain(|root| places[root.index()] == u32::MAX);
         let Some(Reverse(Next { class, .. })) = heap.pop() else { break };
         if roots.is_empty() {
             break;
         }
-        if std::mem::replace(&mut settled[class.index()], true) {
+        if places[class.index()] != u32::MAX {
             continue;
         }
+        places[class.index()] = settled;
+        settled += 1;
         if left[class.index()] == 0 {
             values[class.index()] = None;
         }
@@ -86,5 +96,5 @@ pub(crate) fn settle<V>(
             }
         }
     }
-    selection
+    Settled { selection, places }
 }

@@ -1,7 +1,7 @@
 //! Extraction by tree cost: a subterm costs as often as it occurs.
 
-use crate::graph::Graph;
-use crate::settle::settle;
+use crate::graph::{Graph, Node};
+use crate::settle::{Settled, Values, settle};
 use crate::{Extractor, Found};
 
 /// The extractor of least tree cost. Its result is the best by that measure; by DAG cost it misses what sharing would
@@ -15,15 +15,16 @@ impl Extractor for Tree {
     }
 
     fn extract(&self, graph: &Graph) -> Found {
-        let selection = settle(
-            graph,
-            |node, costs, _| {
-                let children = graph.children(node).iter();
-                let sum: f64 = children.filter_map(|child| costs[child.index()]).sum();
-                Some(graph.cost(node) + sum)
-            },
-            |cost| *cost,
-        );
-        Found::heuristic(selection)
+        Found::heuristic(by_tree_cost(graph).selection)
     }
+}
+
+/// Settles classes by tree cost.
+pub(crate) fn by_tree_cost(graph: &Graph) -> Settled {
+    let value = |node: Node, costs: &Values<f64>, _: Option<f64>| {
+        let children = graph.children(node).iter();
+        let sum: f64 = children.filter_map(|child| costs[child.index()]).sum();
+        Some(graph.cost(node) + sum)
+    };
+    settle(graph, value, |cost| *cost)
 }

@@ -1,7 +1,7 @@
 //! Graphs whose best extraction is known, real graphs, and the extractor of the collection as it is described there.
 
 use super::graphs::{best, graph};
-use crate::{Extractor, Graph, GreedyDag, Tree, check};
+use crate::{Extractor, Graph, GreedyDag, Prices, Tree, check};
 use std::collections::BTreeMap;
 
 fn dag(graph: &Graph, extractor: &dyn Extractor) -> f64 {
@@ -72,4 +72,13 @@ pub fn revisiting(graph: &Graph) -> f64 {
     let mut selection = crate::Selection::new(graph);
     sets.iter().for_each(|(class, (_, _, node))| selection.choose(*class, *node));
     check(graph, &selection).expect("an extraction").dag
+}
+
+#[test]
+fn prices_see_sharing_between_siblings() {
+    let text = include_str!("../../../examples/egraphs/shared.json");
+    let graph = Graph::from_json(text).expect("a graph");
+    let found = Prices::default().extract(&graph);
+    assert_eq!((dag(&graph, &GreedyDag::default()), dag(&graph, &Prices::default())), (22.0, 16.0));
+    assert_eq!(found.bound, 16.0);
 }

@@ -2,7 +2,7 @@
 
 use super::graphs::{best, random};
 use crate::{Broken, Class, Costs, Graph, Node, Selection, Tree, check, extractors};
-use crate::{Extractor, GreedyDag};
+use crate::{Exact, Extractor, GreedyDag};
 use quickcheck::{Gen, QuickCheck, TestResult};
 
 /// Checks a property of random graphs that have an extraction.
@@ -46,6 +46,17 @@ fn bounds_are_no_higher_than_the_best() {
 fn the_greedy_dag_is_no_worse_than_the_tree() {
     holds(|seed| {
         on(seed, |graph| costs(graph, &GreedyDag::default()).dag <= costs(graph, &Tree).dag)
+    });
+}
+
+#[test]
+fn exact_is_the_best_and_proves_it() {
+    holds(|seed| {
+        on(seed, |graph| {
+            let (found, best) = (Exact::default().extract(graph), best(graph).dag);
+            let costs = check(graph, &found.selection).expect("an extraction");
+            costs.dag == best && found.bound == best && found.unfinished.is_none()
+        })
     });
 }
 
