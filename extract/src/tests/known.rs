@@ -1,6 +1,6 @@
 //! Graphs whose best extraction is known, real graphs, and the extractor of the collection as it is described there.
 
-use super::graphs::{best, graph};
+use super::graphs::{best, graph, random};
 use crate::{Extractor, Graph, GreedyDag, Prices, Tree, check};
 use std::collections::BTreeMap;
 
@@ -41,6 +41,20 @@ fn the_greedy_dag_is_as_good_as_revisiting_classes() {
         println!("{name}: greedy-dag {found}, revisiting {revisited}, tree {}", dag(&graph, &Tree));
         assert!(found <= revisited, "{name}: {found} > {revisited}");
     }
+}
+
+#[test]
+fn the_greedy_dag_is_within_a_thousandth_of_revisiting_classes_on_the_whole() {
+    let (mut better, mut worse, mut sums) = (0, 0, (0.0, 0.0));
+    for graph in (0..5000).filter_map(random) {
+        let (found, revisited) = (dag(&graph, &GreedyDag::default()), revisiting(&graph));
+        better += u32::from(found < revisited);
+        worse += u32::from(found > revisited);
+        sums = (sums.0 + found, sums.1 + revisited);
+    }
+    println!("better on {better}, worse on {worse}; in all {sums:?}");
+    // Neither is always the better one: where two nodes cost the same, luck decides what is shared later.
+    assert!(sums.0 <= sums.1 * 1.001, "{sums:?}");
 }
 
 /// Returns the DAG cost of a greedy extraction with a map of costs for each class, in which a node is looked at whenever
