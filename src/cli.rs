@@ -12,6 +12,7 @@ mod common;
 mod compile;
 mod equiv;
 mod explain;
+mod extract;
 mod fmt;
 mod help;
 mod import;
@@ -169,6 +170,12 @@ enum Command {
                             examples/terms/calculus.sexp --iter-limit 8\n\n\
                             Exit codes: 0 every goal as wanted, 1 not, 2 bad input.")]
     Saturate(saturate::SaturateArgs),
+    /// Extracts from an e-graph in JSON: by tree cost, and by cost with sharing, with a bound on what is best.
+    #[command(
+        after_help = "Example:\n  ember-rewrite extract examples/egraphs/shared.json --extractor greedy-dag\n\n\
+                            Exit codes: 0 extracted, 2 bad input."
+    )]
+    Extract(extract::ExtractArgs),
     /// Shows the rules that lead from a model to its program, or from one term to another.
     #[command(after_help = "Example:\n  ember-rewrite explain examples/embedding_bag.sexp")]
     Explain(explain::ExplainArgs),
@@ -249,6 +256,7 @@ fn run_command(cli: &Cli, sources: &mut Sources, line: &Line) -> Checked<ExitCod
         (Some(Command::CheckCertificate(args)), _) => args.run(sources),
         (Some(Command::Rules { which }), _) => which.run(sources),
         (Some(Command::Saturate(args)), _) => args.run(sources, line),
+        (Some(Command::Extract(args)), _) => args.run(sources),
         (Some(Command::WhyNot(args)), _) => args.run(sources, line),
         (Some(Command::Explain(args)), _) => args.run(sources, line),
         (Some(Command::Help(args)), _) => args.run(Cli::command()),

@@ -36,7 +36,7 @@ const VERBS: [Verb; 17] = [
     Verb { name: "fmt", extensions: &["rules", "sexp", "case", "dlc"], run: command::format },
     Verb { name: "gen", extensions: &["args"], run: command::print },
     Verb { name: "lower", extensions: &["args"], run: command::print },
-    Verb { name: "extract", extensions: &["args"], run: command::print },
+    Verb { name: "extract", extensions: &["args", "json"], run: command::extract },
     Verb { name: "run", extensions: &["args"], run: command::compare },
     Verb { name: "saturate", extensions: &["args"], run: command::saturate },
     Verb { name: "certificate", extensions: &["certs"], run: certificate::answers },

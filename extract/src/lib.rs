@@ -1,420 +1,96 @@
-//! Extraction from an e-graph over cost vectors: a Pareto set of candidates per e-class.
+//! Extraction from e-graphs: of each class that is needed, one node.
 //!
-//! The time of a decoupled machine is about the *larger* of its two units' times, so the cost of a term is a vector,
-//! and no member of a class is the best before its context is known. The extractor keeps in each class, up to a bound,
-//! the candidates that no other candidate dominates. It builds the candidates of a node from those of its children
-//! until nothing changes.
-//!
-//! This crate knows e-graphs and nothing of embeddings: the caller's [`CostModel`] gives the cost and the scope of a
-//! node.
+//! There are two ways in. A [`Graph`] has a cost for each node, and is read from the JSON format of the crate
+//! `egraph-serialize` or made by a [`Builder`]; every [`Extractor`] runs on it, and [`check`] validates what they find.
+//! [`pareto::extract`] takes an e-graph in memory and a [`CostModel`], in which costs are vectors and depend on the
+//! context. This crate knows e-graphs and nothing of embeddings.
 //!
 //! ```
-//! use egg::{Id, SymbolLang};
-//! use ember_egraph::EGraph;
-//! use ember_extract::{CostModel, Limits, extract};
+//! use ember_extract::{Graph, check, extractors};
 //!
-//! /// A node costs the length of its name.
-//! struct Names;
-//!
-//! impl CostModel<SymbolLang, ()> for Names {
-//!     type Summary = usize;
-//!     fn combine(
-//!         &self,
-//!         _: &EGraph<SymbolLang, ()>,
-//!         node: &SymbolLang,
-//!         children: &[&usize],
-//!     ) -> Option<usize> {
-//!         Some(node.op.as_str().len() + children.iter().copied().sum::<usize>())
-//!     }
-//!     fn dominates(&self, a: &usize, b: &usize) -> bool {
-//!         a <= b
-//!     }
-//!     fn rank(&self, cost: &usize) -> f64 {
-//!         *cost as f64
-//!     }
-//!     fn alike(&self, a: &usize, b: &usize) -> bool {
-//!         a == b
-//!     }
-//!     fn kind(&self, _: &usize) -> u64 {
-//!         0
-//!     }
-//!     fn is_finished(&self, _: &usize) -> bool {
-//!         true
-//!     }
-//! }
-//!
-//! let mut egraph = EGraph::<SymbolLang, ()>::new(());
-//! let [long, short] = ["long", "s"].map(|name| egraph.add(SymbolLang::leaf(name)));
-//! egraph.union(long, short);
-//! egraph.rebuild();
-//! let found = extract(&egraph, egraph.find(long), &Names, &Limits::default());
-//! assert_eq!(found.term(found.ranked()[0]).to_string(), "s");
+//! // f(g, h), where g and h may both be made of the expensive x, or each of a cheaper leaf.
+//! let graph = Graph::from_json(r#"{
+//!     "nodes": {
+//!         "f": { "op": "f", "children": ["g", "h"], "eclass": "0", "cost": 1 },
+//!         "g": { "op": "g", "children": ["x"], "eclass": "1", "cost": 1 },
+//!         "a": { "op": "a", "children": [], "eclass": "1", "cost": 10 },
+//!         "h": { "op": "h", "children": ["x"], "eclass": "2", "cost": 1 },
+//!         "b": { "op": "b", "children": [], "eclass": "2", "cost": 10 },
+//!         "x": { "op": "x", "children": [], "eclass": "3", "cost": 12 }
+//!     },
+//!     "root_eclasses": ["0"]
+//! }"#).expect("a graph");
+//! let [tree, greedy, exact] = ["tree", "greedy-dag", "exact"].map(|name| {
+//!     let extractor = extractors().into_iter().find(|e| e.name() == name).expect("it exists");
+//!     check(&graph, &extractor.extract(&graph).selection).expect("an extraction")
+//! });
+//! assert_eq!((tree.tree, tree.dag), (21.0, 21.0));
+//! assert_eq!((greedy.tree, greedy.dag), (21.0, 21.0));
+//! assert_eq!((exact.tree, exact.dag), (27.0, 15.0));
 //! ```
 
-use egg::{Id, Language, RecExpr};
-use ember_egraph::{Analysis, EGraph};
-use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet};
+mod bound;
+mod build;
+mod check;
+mod exact;
+mod fault;
+mod graph;
+mod greedy;
+mod json;
+mod lists;
+mod order;
+pub mod pareto;
+mod prices;
+mod settle;
+mod shared;
+mod tree;
 
-/// The cost of terms. A summary holds everything about a candidate that matters when it becomes a part of a larger
-/// term: its cost so far, its scope, the subterms it shares.
-pub trait CostModel<L: Language, N: Analysis<L>> {
-    /// Everything that matters about a candidate.
-    type Summary: Clone;
+pub use bound::forced;
+pub use build::{Builder, NewNode};
+pub use check::{Broken, Costs, Selection, check};
+pub use exact::Exact;
+pub use fault::Fault;
+pub use graph::{Class, Graph, Node};
+pub use greedy::GreedyDag;
+pub use pareto::{CandidateId, CostModel, Extraction, Limits, extract, is_member};
+pub use prices::Prices;
+pub use tree::Tree;
 
-    /// Returns the summary of a node over its children's candidates, or `None` if no finished program can contain it.
-    /// Costs must grow with size, so that no candidate of a class contains itself.
-    fn combine(
-        &self,
-        egraph: &EGraph<L, N>,
-        node: &L,
-        children: &[&Self::Summary],
-    ) -> Option<Self::Summary>;
+/// A way to choose nodes of a graph.
+pub trait Extractor: Send + Sync {
+    /// Returns the name, as it is written on the command line.
+    fn name(&self) -> &'static str;
 
-    /// Returns true if `a` can replace `b` in every context and is never worse there.
-    fn dominates(&self, a: &Self::Summary, b: &Self::Summary) -> bool;
-
-    /// Returns a scalar estimate, smaller is better. It orders the finished candidates of the root, and the candidates
-    /// of a class if the bound on their number forces a choice.
-    fn rank(&self, summary: &Self::Summary) -> f64;
-
-    /// Returns true if two candidates of one class cost so nearly the same that one may represent both if the bound on
-    /// their number forces a choice. Called for candidates whose ranks differ by at most 2%.
-    fn alike(&self, a: &Self::Summary, b: &Self::Summary) -> bool;
-
-    /// Returns the kind of a candidate: estimates are more reliable within a kind than between kinds.
-    fn kind(&self, summary: &Self::Summary) -> u64;
-
-    /// Returns true if a candidate of the root class is a finished program.
-    fn is_finished(&self, summary: &Self::Summary) -> bool;
+    /// Returns a node for each class that the roots need. The work is bounded, and the result depends on the graph alone.
+    fn extract(&self, graph: &Graph) -> Found;
 }
 
-/// Bounds on the work of [`extract`].
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The number of candidates kept in a class.
-    pub per_class: usize,
-    /// The number of combinations of children's candidates tried for one node.
-    pub per_node: usize,
-    /// The number of rounds over the whole graph.
-    pub rounds: usize,
+/// What an extractor found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The chosen nodes.
+    pub selection: Selection,
+    /// A DAG cost that no selection is below, as far as the extractor can tell.
+    pub bound: f64,
+    /// The limit that ended the search before its end; `None` if it ended by itself.
+    pub unfinished: Option<&'static str>,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { per_class: 12, per_node: 256, rounds: 64 }
+impl Found {
+    /// Creates the result of an extractor that proves nothing.
+    fn heuristic(selection: Selection) -> Found {
+        Found { selection, bound: 0.0, unfinished: None }
     }
 }
 
-/// A candidate in an [`Extraction`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CandidateId(usize);
-
-/// One way to build a term: a node and a candidate for each of its children.
-struct Candidate<L, S> {
-    node: L,
-    children: Choice<CandidateId>,
-    /// Boxed, since it is large and candidates are moved.
-    summary: Box<S>,
-    rank: f64,
-    kind: u64,
-}
-
-/// Candidates whose ranks differ by more than this fraction are not alike.
-const ALIKE: f64 = 0.02;
-
-/// The uncertainty of estimates between kinds: a candidate's rank grows by this fraction for each better candidate of
-/// its kind, so that the best of another kind may come before it.
-const HANDICAP: f64 = 0.05;
-
-/// The candidates of every class reachable from a root.
-pub struct Extraction<L, S> {
-    arena: Vec<Candidate<L, S>>,
-    kept: BTreeMap<Id, Vec<CandidateId>>,
-    roots: Vec<CandidateId>,
-    /// True if a limit cut candidates off, so that the best may have been lost.
-    pub truncated: bool,
-}
-
-impl<L: Language, S> Extraction<L, S> {
-    /// Returns the finished candidates of the root class. The candidate of the best rank is first; the best of each
-    /// other kind come before the rest.
-    pub fn ranked(&self) -> &[CandidateId] {
-        &self.roots
-    }
-
-    /// Returns the candidates kept for a canonical class, finished or not.
-    pub fn of(&self, class: Id) -> &[CandidateId] {
-        self.kept.get(&class).map_or(&[], Vec::as_slice)
-    }
-
-    /// Returns the root node of a candidate and the candidates of its children.
-    pub fn node(&self, id: CandidateId) -> (&L, &[CandidateId]) {
-        let candidate = &self.arena[id.0];
-        (&candidate.node, &candidate.children)
-    }
-
-    /// Returns the summary of a candidate.
-    pub fn summary(&self, id: CandidateId) -> &S {
-        &self.arena[id.0].summary
-    }
-
-    /// Returns the term of a candidate; equal subterms are shared.
-    pub fn term(&self, id: CandidateId) -> RecExpr<L> {
-        let mut term = RecExpr::default();
-        let mut placed: BTreeMap<CandidateId, Id> = BTreeMap::new();
-        // A candidate is placed after its children; the stack holds the candidates that still wait.
-        let mut stack = vec![id];
-        while let Some(&top) = stack.last() {
-            if placed.contains_key(&top) {
-                stack.pop();
-                continue;
-            }
-            let candidate = &self.arena[top.0];
-            let waiting: Vec<CandidateId> =
-                candidate.children.iter().copied().filter(|c| !placed.contains_key(c)).collect();
-            if waiting.is_empty() {
-                let mut next = candidate.children.iter().map(|c| placed[c]);
-                let node = candidate.node.clone().map_children(|old| next.next().unwrap_or(old));
-                placed.insert(top, term.add(node));
-                stack.pop();
-            } else {
-                stack.extend(waiting);
-            }
-        }
-        term
-    }
-}
-
-/// Returns every class reachable from the root, children before parents if the graph allows it.
-fn reachable<L: Language, N: Analysis<L>>(egraph: &EGraph<L, N>, root: Id) -> Vec<Id> {
-    let mut order = Vec::new();
-    let mut seen = BTreeSet::from([root]);
-    let mut stack = vec![(root, false)];
-    while let Some((id, done)) = stack.pop() {
-        if done {
-            order.push(id);
-            continue;
-        }
-        stack.push((id, true));
-        for node in &egraph[id].nodes {
-            for child in node.children() {
-                let child = egraph.find(*child);
-                if seen.insert(child) {
-                    stack.push((child, false));
-                }
-            }
-        }
-    }
-    order
-}
-
-/// The candidates of one class.
-struct Front {
-    kept: Vec<CandidateId>,
-    /// For each node of the class, the choices of children that remain to be tried.
-    open: Vec<Open>,
-}
-
-/// The choices for a node's children.
-struct Open {
-    /// The positions of the children's classes in the processing order.
-    children: Choice<usize>,
-    /// The number of candidates at the last visit, if there was one: every choice among those candidates has been
-    /// tried.
-    tried: Option<usize>,
-}
-
-impl Open {
-    /// Calls `visit` with every choice of the children's candidates that was not tried before, looking at no more than
-    /// `limit` choices. Returns true if all choices were looked at.
-    fn choices(
-        &self,
-        fronts: &[Front],
-        limit: usize,
-        mut visit: impl FnMut(&[CandidateId]),
-    ) -> bool {
-        let sets: Choice<&[CandidateId]> =
-            self.children.iter().map(|c| fronts[*c].kept.as_slice()).collect();
-        let fresh = |choice: &[CandidateId]| {
-            self.tried.is_none_or(|tried| choice.iter().any(|c| c.0 >= tried))
-        };
-        if !fresh(&[]) && !sets.iter().any(|set| fresh(set))
-            || sets.iter().any(|set| set.is_empty())
-        {
-            return true;
-        }
-        combinations(&sets, limit, |choice| {
-            if fresh(choice) {
-                visit(choice);
-            }
-        })
-    }
-}
-
-/// One item for each child of a node.
-type Choice<T> = SmallVec<[T; 4]>;
-
-/// Extracts the candidates of the root class. The e-graph must be rebuilt.
-pub fn extract<L, N, M>(
-    egraph: &EGraph<L, N>,
-    root: Id,
-    model: &M,
-    limits: &Limits,
-) -> Extraction<L, M::Summary>
-where
-    L: Language,
-    N: Analysis<L>,
-    M: CostModel<L, N>,
-{
-    let root = egraph.find(root);
-    let order = reachable(egraph, root);
-    let at: BTreeMap<Id, usize> =
-        order.iter().enumerate().map(|(at, class)| (*class, at)).collect();
-    let places = |node: &L| node.children().iter().map(|c| at[&egraph.find(*c)]).collect();
-    let front = |class: &Id| Front {
-        kept: Vec::new(),
-        open: egraph[*class]
-            .nodes
-            .iter()
-            .map(|n| Open { children: places(n), tried: None })
-            .collect(),
-    };
-    let mut fronts: Vec<Front> = order.iter().map(front).collect();
-    let mut extraction =
-        Extraction { arena: Vec::new(), kept: BTreeMap::new(), roots: Vec::new(), truncated: true };
-    let mut cut = false;
-    let mut made: Vec<(Choice<CandidateId>, Box<M::Summary>)> = Vec::new();
-    for _ in 0..limits.rounds {
-        let mut progress = false;
-        for (place, &class) in order.iter().enumerate() {
-            for (i, node) in egraph[class].nodes.iter().enumerate() {
-                let newest = extraction.arena.len();
-                let open = &fronts[place].open[i];
-                cut |= !open.choices(&fronts, limits.per_node, |choice| {
-                    let summaries: Choice<&M::Summary> =
-                        choice.iter().map(|c| &*extraction.arena[c.0].summary).collect();
-                    if let Some(summary) = model.combine(egraph, node, &summaries) {
-                        made.push((Choice::from_slice(choice), Box::new(summary)));
-                    }
-                });
-                let front = &mut fronts[place];
-                front.open[i].tried = Some(newest);
-                for (choice, summary) in made.drain(..) {
-                    let rank = model.rank(&summary);
-                    let kind = model.kind(&summary);
-                    let candidate =
-                        Candidate { node: node.clone(), children: choice, summary, rank, kind };
-                    let (changed, dropped) =
-                        insert(model, &mut extraction.arena, front, candidate, limits.per_class);
-                    cut |= dropped;
-                    progress |= changed;
-                }
-            }
-        }
-        if !progress {
-            extraction.truncated = cut;
-            break;
-        }
-    }
-    extraction.kept = order.into_iter().zip(fronts.into_iter().map(|front| front.kept)).collect();
-    let finished = |c: &CandidateId| model.is_finished(&extraction.arena[c.0].summary);
-    let finished: Vec<CandidateId> = extraction.of(root).iter().copied().filter(finished).collect();
-    let ranks = handicapped(&extraction.arena, &finished);
-    let mut roots: Vec<(CandidateId, f64)> = finished.into_iter().zip(ranks).collect();
-    roots.sort_by(|a, b| a.1.total_cmp(&b.1));
-    extraction.roots = roots.into_iter().map(|(c, _)| c).collect();
-    extraction
-}
-
-/// Returns the ranks of candidates, sorted best first, each with its [`HANDICAP`].
-fn handicapped<L, S>(arena: &[Candidate<L, S>], sorted: &[CandidateId]) -> Vec<f64> {
-    let candidates = || sorted.iter().map(|c| &arena[c.0]);
-    candidates()
-        .enumerate()
-        .map(|(at, c)| {
-            let better = candidates().take(at).filter(|other| other.kind == c.kind).count();
-            c.rank * (1.0 + HANDICAP * better as f64)
-        })
-        .collect()
-}
-
-/// Calls `visit` with every choice of one element from each set, at most `limit` times, low positions first. Returns
-/// true if every choice was visited.
-fn combinations(
-    sets: &[&[CandidateId]],
-    limit: usize,
-    mut visit: impl FnMut(&[CandidateId]),
-) -> bool {
-    let mut at: Choice<usize> = SmallVec::from_elem(0, sets.len());
-    let mut choice: Choice<CandidateId> = sets.iter().map(|s| s[0]).collect();
-    for _ in 0..limit {
-        visit(&choice);
-        let Some(next) = (0..sets.len()).find(|&i| at[i] + 1 < sets[i].len()) else { return true };
-        for i in 0..next {
-            at[i] = 0;
-            choice[i] = sets[i][0];
-        }
-        at[next] += 1;
-        choice[next] = sets[next][at[next]];
-    }
-    false
-}
-
-/// Adds a candidate to a class's set unless a candidate there dominates it, and removes the candidates that it
-/// dominates. If the set exceeds the bound, one candidate leaves: the worst of those that are like a better one, else
-/// the one with the worst handicapped rank. Otherwise variants of one good choice would crowd out different candidates
-/// that the context may need. Returns whether the set changed, and whether the bound removed a candidate.
-fn insert<L, N, M>(
-    model: &M,
-    arena: &mut Vec<Candidate<L, M::Summary>>,
-    front: &mut Front,
-    candidate: Candidate<L, M::Summary>,
-    bound: usize,
-) -> (bool, bool)
-where
-    L: Language,
-    N: Analysis<L>,
-    M: CostModel<L, N>,
-{
-    let new = &candidate.summary;
-    if front.kept.iter().any(|c| model.dominates(&arena[c.0].summary, new)) {
-        return (false, false);
-    }
-    front.kept.retain(|c| !model.dominates(new, &arena[c.0].summary));
-    let worse = |c: &CandidateId| arena[c.0].rank > candidate.rank;
-    let position = front.kept.iter().position(worse).unwrap_or(front.kept.len());
-    let id = CandidateId(arena.len());
-    arena.push(candidate);
-    front.kept.insert(position, id);
-    if front.kept.len() <= bound {
-        return (true, false);
-    }
-    let like_a_better = |at: &usize| {
-        let candidate = |at: usize| &arena[front.kept[at].0];
-        let (worse, better) = (candidate(*at), (0..*at).rev().map(candidate));
-        let near = |better: &&Candidate<L, _>| better.rank * (1.0 + ALIKE) >= worse.rank;
-        better.take_while(near).any(|better| model.alike(&better.summary, &worse.summary))
-    };
-    let leaves = (1..front.kept.len()).rev().find(like_a_better).or_else(|| {
-        let ranks = handicapped(arena, &front.kept);
-        (0..ranks.len()).max_by(|a, b| ranks[*a].total_cmp(&ranks[*b]))
-    });
-    let leaves = leaves.unwrap_or(bound);
-    let changed = front.kept.remove(leaves) != id;
-    if !changed {
-        arena.pop();
-    }
-    (changed, true)
-}
-
-/// Returns true if a term is a member of a class. Every extracted term must be a member of the root class.
-pub fn is_member<L, N>(egraph: &EGraph<L, N>, root: Id, term: &RecExpr<L>) -> bool
-where
-    L: Language,
-    N: Analysis<L>,
-{
-    egraph.lookup_expr(term).is_some_and(|id| egraph.find(id) == egraph.find(root))
+/// Returns every extractor with its default limits, from the fastest to the slowest.
+pub fn extractors() -> Vec<Box<dyn Extractor>> {
+    vec![
+        Box::new(Tree),
+        Box::<GreedyDag>::default(),
+        Box::<Prices>::default(),
+        Box::<Exact>::default(),
+    ]
 }
 
 #[cfg(test)]

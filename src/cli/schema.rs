@@ -3,7 +3,7 @@
 
 use super::compile::KernelReport;
 use super::output::SCHEMA_VERSION;
-use super::{self_test, test, verify};
+use super::{extract, self_test, test, verify};
 use crate::bench::Row;
 use crate::native::NativeReport;
 use crate::report::{Report, RunReport};
@@ -210,6 +210,8 @@ fn schema() -> Value {
         ("check-certificate", versioned::<CheckCertificate>(generator)),
         ("self-test", versioned::<self_test::Report>(generator)),
         ("saturate", versioned::<system::Report>(generator)),
+        // An array, as the collection of e-graphs extraction-gym expects it.
+        ("extract", generator.subschema_for::<Vec<extract::Row>>().into()),
         ("explain", versioned::<Explain>(generator)),
         ("explain-terms", versioned::<ExplainTerms>(generator)),
         ("why-not", versioned::<WhyNot>(generator)),

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 /// Every command with options of its own; the first is the main job.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "",
     "run",
     "bench",
@@ -21,6 +21,7 @@ const COMMANDS: [&str; 22] = [
     "check-certificate",
     "rules derived",
     "saturate",
+    "extract",
     "explain",
     "why-not",
     "gen bags",
@@ -45,6 +46,7 @@ fn refused(name: &str, text: &[u8]) {
         vec!["--target".to_owned(), file("toml"), model.clone()],
         vec!["sweep".to_owned(), file("toml")],
         ["tune", "--command", "true", "--space", &file("json")].map(str::to_owned).to_vec(),
+        vec!["extract".to_owned(), file("json")],
         vec!["run".to_owned(), file("dlc"), model.clone()],
         vec!["run".to_owned(), file("slc"), model.clone()],
     ] {

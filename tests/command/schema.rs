@@ -47,6 +47,7 @@ fn what_every_command_prints_is_as_the_schema_says() {
             "saturate",
             vec!["saturate", "--rules", "rules/extra/math.rules", "examples/terms/calculus.sexp"],
         ),
+        ("extract", vec!["extract", "examples/egraphs/shared.json"]),
         ("explain", vec!["explain", "tests/models/gather.sexp"]),
         ("explain-terms", vec!["explain", "--terms", sum, product, "--rules", calculus]),
         ("why-not", vec!["why-not", "vec-store", "tests/models/gather.sexp"]),

@@ -235,6 +235,25 @@ pub fn saturate(path: &Path) -> Result<String, String> {
     Ok(format!("exit code {code}\n{said}{report}\n"))
 }
 
+/// Returns what is extracted from a model, for `.args`; for an e-graph in JSON, the costs and bounds of every extractor, or
+/// the errors.
+pub fn extract(path: &Path) -> Result<String, String> {
+    if extension(path) == "args" {
+        return print(path);
+    }
+    let name = path.display().to_string();
+    let output = command(&["extract".to_owned(), name.clone(), "--json".to_owned()])?;
+    if output.status.code() == Some(2) {
+        let said = command(&["extract".to_owned(), name])?;
+        return String::from_utf8(said.stderr).map_err(|e| e.to_string());
+    }
+    let mut rows: Value = serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())?;
+    for row in rows.as_array_mut().ok_or("no rows")? {
+        row.as_object_mut().and_then(|row| row.remove("time_ms")).ok_or("no time")?;
+    }
+    serde_json::to_string_pretty(&rows).map(|text| text + "\n").map_err(|e| e.to_string())
+}
+
 /// Returns the words of an `.args` file; a line that starts with `#` is a comment.
 fn arguments(path: &Path) -> Result<Vec<String>, String> {
     let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
