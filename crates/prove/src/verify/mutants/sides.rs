@@ -7,7 +7,6 @@ use ember_language::rules::{
     COMPUTE, COMPUTE_OPS, Kind as Meaning, Rule, Signature, Sort, SortTerm,
 };
 use ember_language::term::{Head, Node};
-use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -169,9 +168,8 @@ impl<'a> Sites<'a> {
         let pairs = (0..children.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
         for (i, j) in pairs {
             let alike = operator.args[i] == operator.args[j] && children[i] != children[j];
-            let op = info.parts(children).filter(|_| info.is(Primitive::Apply));
-            let commutes =
-                op.is_some_and(|[op]: [Id; 1]| self.operation(op).is_some_and(BinaryOp::folds));
+            let named = children.len() == 3 && info.operand_kinds[0] == Some(Meaning::Operation);
+            let commutes = named && self.operation(children[0]).is_some_and(BinaryOp::folds);
             if alike && !info.commutes() && !commutes {
                 found.push((Kind::Operands, swapped(i, j)));
             }

@@ -5,9 +5,8 @@
 //! runs nothing.
 
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_language::rules::{Arg, Loop, Rule, Signature};
+use ember_language::rules::{Arg, Kind, Loop, New, Rule, Signature};
 use ember_language::term::Node;
-use ember_values::primitive::Primitive;
 
 /// Returns true if the right sides of two rules with the same conditions are the same up to names.
 pub(super) fn say_the_same(signature: &Signature, rule: &Rule, other: &Rule) -> bool {
@@ -38,23 +37,25 @@ impl Side<'_> {
             ENodeOrVar::Var(v) => return self.hole(*v, around),
             ENodeOrVar::ENode(node) => node,
         };
-        let operators = self.signature.table();
-        if let Some([variable]) = operators.parts(node, Primitive::Iv) {
-            return meaning(around, &self.name(variable));
-        }
-        if let Some([variable, value, body]) = operators.parts(node, Primitive::Fix) {
-            let value = self.text(value, around, depth);
-            return self.text(body, &with(around, self.name(variable), value), depth);
-        }
-        if let Some([from, to, body]) = operators.parts(node, Primitive::Rename) {
-            let value = meaning(around, &self.name(to));
-            return self.text(body, &with(around, self.name(from), value), depth);
-        }
-        if let Some(own) = operators.looped(node) {
+        let Some(info) = self.signature.table().of(node) else { return self.name(at) };
+        let (children, kinds) = (node.children(), info.operand_kinds.as_slice());
+        if let Some(own) = info.looped().and_then(|own| own.of(children)) {
             return self.looped(node, own, around, depth);
         }
-        if operators.of(node).is_some_and(|info| info.binds.is_some()) {
-            return format!("{} {around:?}", self.name(at));
+        let value = |at: usize| match kinds[at] {
+            Some(Kind::Variable) => meaning(around, &self.name(children[at])),
+            _ => self.text(children[at], around, depth),
+        };
+        match (info.binds, kinds) {
+            (None, [Some(Kind::Variable)]) => return value(0),
+            // One variable that stands for a value or for another variable in the last operand.
+            (Some((variable, body)), [_, _, _]) => {
+                let other = (0..3).find(|at| *at != variable && *at != body).unwrap_or_default();
+                let inside = with(around, self.name(children[variable]), value(other));
+                return self.text(children[body], &inside, depth);
+            }
+            (Some(_), _) => return format!("{} {around:?}", self.name(at)),
+            (None, _) => {}
         }
         let operands = node.children().iter().map(|child| self.text(*child, around, depth));
         format!("({} {})", node.head(), operands.collect::<Vec<_>>().join(" "))
@@ -66,8 +67,7 @@ impl Side<'_> {
             _ => None,
         });
         let runs = numbers[0].is_none() || numbers[0] != numbers[1];
-        let is_statement = self.signature.table().primitive(node) == Some(Primitive::For);
-        if !runs && is_statement && self.all_carry(own.body) && self.carries(own) {
+        if !runs && own.folds.is_none() && self.all_carry(own.body) && self.carries(own) {
             return "nothing".to_owned();
         }
         let name = self.name(own.variable);
@@ -138,9 +138,7 @@ impl Side<'_> {
             guard.what.name == "not-free" && x.to_string() == name && *within == v
         });
         asked || {
-            let new = |new: &ember_language::rules::New| {
-                new.variable.to_string() == name && new.within == v
-            };
+            let new = |new: &New| new.variable.to_string() == name && new.within == v;
             self.rule.news.iter().any(new)
         }
     }
