@@ -8,7 +8,7 @@ use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Rule, RuleBook};
 use ember_prove::soundness::Options;
-use ember_prove::verify::{Integers, Solver, Verified, verify};
+use ember_prove::verify::{Integers, Judged, Kind, Solver, Tried, Verified, mutants, verify};
 use ember_tools::solver::Installed;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
@@ -34,6 +34,14 @@ const WRONG: [&str; 13] = [
     "vec-seq-dependent",
 ];
 
+/// The number of mutants that are tried, and of instances of each until enough violate the condition that it lacks.
+const MUTANTS: usize = 60;
+const MUTANT_CASES: usize = 3000;
+
+/// The least percentage of mutated conditions and of mutated right sides that are refuted or proved harmless.
+const LEAST_GUARDS: usize = 50;
+const LEAST_SIDES: usize = 95;
+
 const NO_SOLVER: &str =
     "no solver is installed (z3 or cvc5): claims about integers are not checked";
 
@@ -55,6 +63,7 @@ fn main() {
         asking("proved/every-claim-of-the-rules".to_owned(), Box::new(every_claim_is_proved)),
         asking("unknown/never-together".to_owned(), Box::new(contradictions_prove_nothing)),
         Trial::test("skipped/without-a-solver", without_a_solver_a_claim_is_skipped),
+        Trial::test("mutants/most-are-refuted", most_mutants_are_refuted),
     ];
     trials.extend(WRONG.map(|name| {
         asking(format!("refuted/{name}"), Box::new(move |solver| refuted(name, solver)))
@@ -104,6 +113,28 @@ fn without_a_solver_a_claim_is_skipped() -> Result<(), Failed> {
         Some(row) => Err(format!("{} is called proved", row.rule).into()),
         None => Ok(()),
     }
+}
+
+/// Wrong variants of rules are refuted or proved harmless, and none that is proved harmless is refuted.
+fn most_mutants_are_refuted() -> Result<(), Failed> {
+    let book = load(&[root().join("rules"), root().join("rules/equiv")]);
+    let options = Options { seed: 5, most: MUTANT_CASES, ..Options::default() };
+    let tried = mutants(&book, |_| true, &options, Some(MUTANTS), None, &[], |_| {});
+    if let Some(wrong) = tried.iter().find(|one| one.wrong.is_some()) {
+        return Err(format!("proved harmless, and wrong: {wrong:?}").into());
+    }
+    let settled = |one: &&Tried| matches!(one.judged, Judged::Refuted | Judged::Proved);
+    let share = |of: fn(Kind) -> bool| {
+        let all = tried.iter().filter(|one| of(one.kind)).count();
+        let settled = tried.iter().filter(|one| of(one.kind)).filter(settled).count();
+        (settled, all)
+    };
+    let (guards, all_guards) = share(Kind::is_guard);
+    let (sides, all_sides) = share(|kind| !kind.is_guard());
+    if guards * 100 >= all_guards * LEAST_GUARDS && sides * 100 >= all_sides * LEAST_SIDES {
+        return Ok(());
+    }
+    Err(format!("conditions {guards} of {all_guards}, right sides {sides} of {all_sides}").into())
 }
 
 /// Checks that a wrong claim is refuted with values.

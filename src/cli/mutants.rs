@@ -30,7 +30,16 @@ pub(super) fn run(
 
 /// Returns the table of counts by kind, and the mutants that were missed or are listed wrongly.
 pub(super) fn text(tried: &[Tried]) -> String {
-    let mut table = table(&["change", "mutants", "refuted", "by the solver", "listed", "missed"]);
+    let mut table = table(&[
+        "change",
+        "mutants",
+        "refuted",
+        "by the solver",
+        "proved harmless",
+        "listed",
+        "never violated",
+        "missed",
+    ]);
     let count = |kind: Option<Kind>, judged: Option<Judged>| {
         let of_kind = |one: &&Tried| kind.is_none_or(|kind| one.kind == kind);
         let so = |one: &&Tried| judged.is_none_or(|judged| one.judged == judged);
@@ -40,7 +49,9 @@ pub(super) fn text(tried: &[Tried]) -> String {
         None,
         Some(Judged::Refuted),
         Some(Judged::Disproved),
+        Some(Judged::Proved),
         Some(Judged::Listed),
+        Some(Judged::Unviolated),
         Some(Judged::Missed),
     ];
     for kind in Kind::ALL.into_iter().map(Some).chain([None]) {
@@ -49,19 +60,26 @@ pub(super) fn text(tried: &[Tried]) -> String {
         table.add_row([name].into_iter().chain(counts));
     }
     let mut out = format!("{table}\n");
-    for Tried { rule, kind, change, judged, wrong } in tried {
-        if *judged == Judged::Missed {
-            out += &format!("\nmissed: {rule}: {kind}: {change}");
+    for Tried { rule, kind, change, judged, wrong, violating, .. } in tried {
+        match judged {
+            Judged::Missed => {
+                let cases = violating.map(|n| format!(", in {} cases", grouped(n as u64)));
+                let cases = cases.unwrap_or_default();
+                out += &format!("\nmissed: {rule}: {kind}: {change}{cases}");
+            }
+            Judged::Unviolated => out += &format!("\nnever violated: {rule}: {kind}: {change}"),
+            _ => {}
         }
         if let Some(case) = wrong {
-            out += &format!("\nlisted as harmless, and wrong: {rule}: {kind}: {change}\n{case}");
+            out += &format!("\nsaid to be harmless, and wrong: {rule}: {kind}: {change}\n{case}");
         }
     }
     out.trim_end().to_owned() + "\n"
 }
 
-/// Returns 1 if a mutant was missed, or is listed as harmless and is not.
+/// Returns 1 if a mutant was missed or never violated what it lacks, or is said to be harmless and is not.
 pub(super) fn code(tried: &[Tried]) -> ExitCode {
-    let wrong = |one: &Tried| one.judged == Judged::Missed || one.wrong.is_some();
+    let passed = |one: &Tried| matches!(one.judged, Judged::Missed | Judged::Unviolated);
+    let wrong = |one: &Tried| passed(one) || one.wrong.is_some();
     ExitCode::from(u8::from(tried.iter().any(wrong)))
 }

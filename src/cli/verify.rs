@@ -59,6 +59,9 @@ pub(super) struct VerifyArgs {
     json: bool,
 }
 
+/// How often as many instances as usual are made until enough violate the condition that a mutant lacks.
+const MOST_TIMES: usize = 4;
+
 /// The JSON output.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "Verify")]
@@ -109,6 +112,7 @@ impl VerifyArgs {
         let asked = solver.as_ref().map(|solver| solver as &dyn Solver);
         if self.mutants {
             let listed = verify::harmless(sources, &book)?;
+            let options = Options { most: self.instances.saturating_mul(MOST_TIMES), ..options };
             let tried = mutants::run(
                 &book,
                 |name| rules.contains(name),

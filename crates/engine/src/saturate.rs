@@ -6,6 +6,7 @@
 
 mod apply;
 mod blame;
+mod plan;
 mod rows;
 mod search;
 mod subsumed;
@@ -15,11 +16,11 @@ use crate::CompiledRule;
 use crate::drive::Observer;
 use crate::knowledge::{EGraph, Knowledge};
 use apply::Run;
-pub use apply::{are_new, compute};
 use ember_host::clock;
 use ember_language::rules::Exactness;
 use ember_values::scalar::Scalar;
 use itertools::Itertools;
+pub use plan::{are_new, compute};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;

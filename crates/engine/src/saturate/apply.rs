@@ -1,20 +1,17 @@
 //! The state of one run, and the application of one rule to one match: conditions, the node limit, new nodes and the
 //! union.
 
+use super::plan::{Found, are_new};
 use super::rows::RowSet;
 use super::subsumed::Subsumed;
 use super::touched::Touched;
 use super::{Limits, RuleReport, StopReason, blame};
-use crate::compile::with_children;
 use crate::knowledge::{EGraph, Knowledge};
-use crate::{CompiledRule, New, Operand, Step};
+use crate::{CompiledRule, Operand, Step};
 use egg::{Id, Language};
-use ember_language::conditions::PREDICATES;
-use ember_language::term::{Head, Node};
-use ember_values::scalar::BinaryOp;
+use ember_language::term::Node;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 /// The number of matches whose memory is prefetched together before they are applied.
@@ -41,12 +38,10 @@ pub(super) struct Run<'a, A: Knowledge> {
     subsumed: Subsumed,
     /// The number of nodes in the e-graph, and of nodes ever made, when congruence was last restored.
     counted: (usize, usize),
-    /// The right side being built: the class of each looked-up step, if it exists.
-    found: Vec<Option<Id>>,
+    /// The right side being built, as far as it was looked up.
+    found: Found,
     /// The class of each step built so far.
     built: Vec<Id>,
-    /// The integer of each step, if it is known.
-    known: Vec<Option<i64>>,
 }
 
 impl<'a, A: Knowledge> Run<'a, A> {
@@ -66,9 +61,8 @@ impl<'a, A: Knowledge> Run<'a, A> {
             unions: Vec::new(),
             subsumed: Subsumed::default(),
             counted: (0, 0),
-            found: Vec::new(),
+            found: Found::default(),
             built: Vec::new(),
-            known: Vec::new(),
         }
     }
 
@@ -256,12 +250,12 @@ impl<'a, A: Knowledge> Run<'a, A> {
             // There is room even if every node is new and folded, so no look-up is needed beforehand.
             self.found.clear();
         } else {
-            let Some(missing) = self.look_up(compiled, slots) else {
+            let Some(missing) = self.found.look_up(self.egraph, &compiled.plan, slots) else {
                 self.reports[rule].refused += 1;
                 return Ok(false);
             };
             if missing > 0 && self.make_room(rule, missing)? {
-                self.look_up(compiled, slots);
+                self.found.look_up(self.egraph, &compiled.plan, slots);
             }
         }
         let built = self.build(compiled, slots, root);
@@ -285,46 +279,13 @@ impl<'a, A: Knowledge> Run<'a, A> {
         Ok(true)
     }
 
-    /// Looks up each step of the right side. Returns the number of missing nodes; `None` if a number cannot be
-    /// computed.
-    fn look_up(&mut self, rule: &CompiledRule, slots: &[Id]) -> Option<usize> {
-        self.found.clear();
-        self.known.clear();
-        let mut missing = 0;
-        for step in &rule.plan {
-            let (class, known) = match step {
-                Step::Slot(slot) => {
-                    let id = self.egraph.find(*slots.get(*slot)?);
-                    (Some(id), A::integer(&self.egraph[id].data))
-                }
-                Step::Compute(op, a, b) => {
-                    let n = compute(*op, self.known[*a]?, self.known[*b]?)?;
-                    (self.egraph.lookup(Node::int(n)), Some(n))
-                }
-                Step::Node(node) => {
-                    let known = match node.head() {
-                        Head::Int(n) => Some(n),
-                        Head::Op(_) | Head::Real(_) => None,
-                    };
-                    let class =
-                        with_children(node, &self.found).and_then(|node| self.egraph.lookup(node));
-                    (class, known)
-                }
-            };
-            missing += usize::from(class.is_none());
-            self.found.push(class);
-            self.known.push(known);
-        }
-        Some(missing)
-    }
-
     /// Adds the missing nodes of the right side, the last one to the class of the left side. Returns its id, and true
     /// if it was not in that class.
     fn build(&mut self, rule: &CompiledRule, slots: &[Id], root: Id) -> Option<(Id, bool)> {
-        let mut missing = self.found.iter().filter(|class| class.is_none()).count();
+        let mut missing = self.found.classes.iter().filter(|class| class.is_none()).count();
         self.built.clear();
         for (i, step) in rule.plan.iter().enumerate() {
-            let known = self.found.get(i).copied().flatten();
+            let known = self.found.classes.get(i).copied().flatten();
             if known.is_none() {
                 // The nodes that folding this step adds must leave room for the remaining steps.
                 missing = missing.saturating_sub(1);
@@ -342,7 +303,7 @@ impl<'a, A: Knowledge> Run<'a, A> {
                     self.egraph.add(node)
                 }
                 (None, Step::Compute(..)) => {
-                    self.egraph.add(Node::int(self.known.get(i).copied()??))
+                    self.egraph.add(Node::int(self.found.numbers.get(i).copied()??))
                 }
             };
             self.built.push(id);
@@ -361,40 +322,4 @@ impl<'a, A: Knowledge> Run<'a, A> {
             }
         }
     }
-}
-
-/// Returns true if the loop variables that a rule makes are new wherever it requires that. A variable that is in no
-/// class is mentioned by no term.
-pub fn are_new<A: Knowledge>(egraph: &EGraph<A>, news: &[New], slots: &[Id]) -> bool {
-    news.iter().all(|new| {
-        let mut found: Vec<Option<Id>> = Vec::with_capacity(new.variable.len());
-        for step in &new.variable {
-            let class = match step {
-                Step::Slot(slot) => slots.get(*slot).copied(),
-                Step::Node(node) => {
-                    with_children(node, &found).and_then(|node| egraph.lookup(node))
-                }
-                Step::Compute(..) => None,
-            };
-            found.push(class.map(|id| egraph.find(id)));
-        }
-        let (variable, within) = (found.last().copied().flatten(), slots.get(new.within));
-        match (variable, within) {
-            (Some(variable), Some(within)) => {
-                A::holds(egraph, *NOT_FREE, &[variable, egraph.find(*within)])
-            }
-            _ => true,
-        }
-    })
-}
-
-/// The place of the condition that a term does not depend on a variable.
-static NOT_FREE: LazyLock<usize> = LazyLock::new(|| {
-    PREDICATES.iter().position(|predicate| predicate.name == "not-free").unwrap_or_default()
-});
-
-/// Returns a node of a plan with classes for children; `None` while one of them does not exist.
-/// Returns the value of `(! OP A B)`; `None` if it does not exist.
-pub fn compute(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
-    op.checked(a, b)
 }

@@ -4,9 +4,20 @@ use super::build::Build;
 use super::grow::Setting;
 use super::types::Hole;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_language::rules::Kind;
-use ember_language::term::Node;
+use ember_language::rules::{COMPUTE, Kind};
+use ember_language::term::{Head, Node, Terms};
+use ember_values::scalar::BinaryOp;
 use std::collections::BTreeSet;
+
+/// Returns the value of a number that a rule computes, from the terms of its operation and operands; `None` if it does
+/// not exist.
+pub(crate) fn computed(terms: &Terms, [op, a, b]: [Id; 3]) -> Option<i64> {
+    let number = |id: Id| match terms[id].head() {
+        Head::Int(n) => Some(n),
+        Head::Op(_) | Head::Real(_) => None,
+    };
+    BinaryOp::parse(terms[op].name()?)?.checked(number(a)?, number(b)?)
+}
 
 impl<S: Setting> Build<'_, '_, '_, S> {
     /// Returns true once in `n` draws on average.
@@ -29,14 +40,23 @@ impl<S: Setting> Build<'_, '_, '_, S> {
                 ENodeOrVar::Var(v) => match self.holes.get(v) {
                     Some(id) => *id,
                     None => {
-                        let length = self.grow.rng.u8(0..4);
-                        self.grow.terms.int(1 << length)
+                        // What generators give is small, and often a power of two.
+                        let power = 1 << self.grow.rng.u8(0..4);
+                        let n = self.grow.rng.i64(1..8);
+                        let n = if self.grow.rng.bool() { power } else { n };
+                        self.grow.terms.int(n)
                     }
                 },
                 ENodeOrVar::ENode(node) => {
                     let children: Vec<Id> =
                         node.children().iter().map(|c| built[usize::from(*c)]).collect();
-                    self.grow.terms.add(Node::new(node.head(), &children))
+                    match (node.name(), children.as_slice()) {
+                        (Some(COMPUTE), [op, a, b]) => {
+                            let n = computed(self.grow.terms, [*op, *a, *b])?;
+                            self.grow.terms.int(n)
+                        }
+                        _ => self.grow.terms.add(Node::new(node.head(), &children)),
+                    }
                 }
             };
             built.push(id);

@@ -26,5 +26,6 @@ pub(crate) use build::Build;
 pub(crate) use grammar::sort;
 pub(crate) use grammar::{Grammar, pattern};
 pub(crate) use grow::{Grow, Scope, Setting, Type};
-pub(crate) use types::Types;
+pub(crate) use mention::computed;
+pub(crate) use types::{Hole, Types};
 pub(crate) use world::{COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, extreme, tensor_name};

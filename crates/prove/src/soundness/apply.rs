@@ -21,6 +21,8 @@ pub(super) enum Applied {
     Equal(Vec<Id>),
     /// Two different constants became equal.
     Contradiction(String),
+    /// A loop's variable carries other bounds than the loop has, so that facts speak of another loop.
+    OtherLoop(String),
 }
 
 /// Creates an e-graph with the facts of a world.
@@ -57,7 +59,7 @@ pub(super) fn apply(
         let term = instance.terms.part(side);
         // An equality that facts establish without the rule does not test the rule.
         if egraph.lookup_expr(&term).map(|id| egraph.find(id)) != Some(egraph.find(root)) {
-            sides.push((side, term));
+            sides.push((side, term, numbers));
         }
     }
     if sides.is_empty() {
@@ -68,12 +70,26 @@ pub(super) fn apply(
         return Applied::Contradiction(run.stop.to_string());
     }
     let root = egraph.find(root);
-    let equal = |(_, term): &(Id, _)| {
+    let equal = |(_, term, _): &(Id, _, _)| {
         let class = egraph.lookup_expr(term);
         class.map(|id| egraph.find(id)) == Some(root)
     };
     sides.retain(equal);
-    Applied::Equal(sides.into_iter().map(|(side, _)| side).collect())
+    for (_, term, numbers) in &sides {
+        let loops = instance.loops(&rule.rhs, numbers);
+        let class = |id: &Id| {
+            let class = egraph.lookup_expr(&instance.terms.part(*id))?;
+            Some(egraph.find(class))
+        };
+        for (own, carried) in loops {
+            let differ =
+                |(own, carried): (&Id, &Id)| own != carried && class(own) != class(carried);
+            if own.iter().zip(&carried).any(differ) {
+                return Applied::OtherLoop(term.to_string());
+            }
+        }
+    }
+    Applied::Equal(sides.into_iter().map(|(side, ..)| side).collect())
 }
 
 /// Extends an assignment of numbers by each value of one more variable.

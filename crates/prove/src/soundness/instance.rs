@@ -1,12 +1,11 @@
 //! Instances of a rule: its left side with random terms for its variables.
 
-use crate::random::{Aim, Anywhere, Build, Grammar, Grow, Types, World};
+use crate::random::{Aim, Anywhere, Build, Grammar, Grow, Types, World, computed};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_interpret::{Interpreter, Store};
 use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
-use ember_language::term::{Head, Node, Terms};
+use ember_language::term::{Node, Terms};
 use ember_values::primitive::Primitive;
-use ember_values::scalar::BinaryOp;
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -53,7 +52,7 @@ impl Instance {
             None => grammar.sort(rng.choice(any)?, None)?,
         };
         let world = World::random(rng, !rule.fors.is_empty());
-        let (pattern, others) = with_wheres(rule);
+        let (pattern, others) = left_side(rule);
         let ranks = ranks(rule);
         let mut instance = Instance::of(
             &pattern,
@@ -130,6 +129,15 @@ impl Instance {
         side: &PatternAst<Node>,
         numbers: &BTreeMap<Var, i64>,
     ) -> Option<Id> {
+        self.substituted(side, numbers).last().copied().flatten()
+    }
+
+    /// Instantiates every node of a side of the rule.
+    fn substituted(
+        &mut self,
+        side: &PatternAst<Node>,
+        numbers: &BTreeMap<Var, i64>,
+    ) -> Vec<Option<Id>> {
         let mut built: Vec<Option<Id>> = Vec::with_capacity(side.len());
         for node in side {
             let id = match node {
@@ -141,19 +149,43 @@ impl Instance {
             };
             built.push(id);
         }
-        built.last().copied().flatten()
+        built
+    }
+
+    /// The loops of a side of the rule, each with its bounds and step and those that its variable carries.
+    pub fn loops(
+        &mut self,
+        side: &PatternAst<Node>,
+        numbers: &BTreeMap<Var, i64>,
+    ) -> Vec<([Id; 3], [Id; 3])> {
+        let built = self.substituted(side, numbers);
+        let loops = side.into_iter().zip(built).filter_map(|(node, id)| match node {
+            ENodeOrVar::ENode(_) => self.operators.looped(&self.terms[id?]),
+            ENodeOrVar::Var(_) => None,
+        });
+        let both = loops.filter_map(|own| {
+            let [_, lo, hi, step] = self.operators.variable(&self.terms[own.variable])?;
+            let (own_lo, own_hi) = own.access.unwrap_or((own.lo, own.hi));
+            let own = [own_lo, own_hi, own.step].map(|id| self.unwrapped(id));
+            Some((own, [lo, hi, step].map(|id| self.unwrapped(id))))
+        });
+        both.collect()
+    }
+
+    /// Returns the term below the operators that only change the sort.
+    fn unwrapped(&self, mut id: Id) -> Id {
+        while self.operators.is_transparent(&self.terms[id]) {
+            let Some(inner) = self.terms[id].children().first() else { break };
+            id = *inner;
+        }
+        id
     }
 
     fn node(&mut self, node: &Node, built: &[Option<Id>]) -> Option<Id> {
         let children: Vec<Id> =
             node.children().iter().map(|c| built[usize::from(*c)]).collect::<Option<_>>()?;
         if let (Some(COMPUTE), [op, a, b]) = (node.name(), children.as_slice()) {
-            let number = |id: Id| match self.terms[id].head() {
-                Head::Int(n) => Some(n),
-                _ => None,
-            };
-            let op = BinaryOp::parse(self.terms[*op].name()?)?;
-            let n = op.checked(number(*a)?, number(*b)?)?;
+            let n = computed(&self.terms, [*op, *a, *b])?;
             return Some(self.terms.int(n));
         }
         Some(self.terms.add(Node::new(node.head(), &children)))
@@ -208,7 +240,7 @@ fn made(rule: &Rule, grammar: &Grammar) -> Vec<PatternAst<Node>> {
 }
 
 /// Returns the ranks that a rule's conditions require of its variables.
-fn ranks(rule: &Rule) -> BTreeMap<Var, usize> {
+pub(crate) fn ranks(rule: &Rule) -> BTreeMap<Var, usize> {
     let guards = rule.guards.iter().filter(|guard| guard.what.name == "rank");
     guards
         .filter_map(|guard| match guard.args.as_slice() {
@@ -220,7 +252,7 @@ fn ranks(rule: &Rule) -> BTreeMap<Var, usize> {
 
 /// Returns the left side of a rule with the patterns of its `:where` clauses substituted for their variables, and the
 /// roots of patterns that match anywhere.
-fn with_wheres(rule: &Rule) -> (PatternAst<Node>, Vec<Id>) {
+pub(crate) fn left_side(rule: &Rule) -> (PatternAst<Node>, Vec<Id>) {
     let mut pattern = PatternAst::default();
     let mut copied: BTreeMap<Var, Id> = BTreeMap::new();
     let sides = rule.wheres.iter().map(|(x, p)| (Some(*x), p)).chain([(None, &rule.lhs)]);

@@ -19,6 +19,7 @@ mod rounding;
 mod together;
 
 pub use attributes::{Answer as Known, Claim, check_attributes};
+pub(crate) use instance::{left_side, ranks};
 pub use refutation::Refutation;
 pub use together::{Whole, check_whole};
 
@@ -115,14 +116,23 @@ pub fn check(book: &RuleBook, options: &Options) -> Vec<Report> {
 
 /// Checks one rule.
 pub fn check_rule(signature: &Signature, rule: &Rule, options: &Options) -> Report {
-    check_aimed(signature, rule, None, options)
+    check_beyond(signature, rule, None, options)
 }
 
-/// Checks one rule on instances of which some violate a condition that it lacks.
-pub(crate) fn check_aimed(
+/// A rule with a condition that a weaker rule lacks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stronger<'a> {
+    pub rule: &'a Rule,
+    /// The condition that instances should violate.
+    pub aim: &'a Aim,
+}
+
+/// Checks one rule. If it is weaker than another, it is checked where only it applies: on instances that violate the
+/// other's condition, of which many are made on purpose.
+pub(crate) fn check_beyond(
     signature: &Signature,
     rule: &Rule,
-    aim: Option<&Aim>,
+    stronger: Option<Stronger>,
     options: &Options,
 ) -> Report {
     if imports::is_about_imports(signature, rule) {
@@ -131,8 +141,8 @@ pub(crate) fn check_aimed(
     let mut checker = Checker {
         grammar: Grammar::new(signature),
         rule,
-        aim,
         compiled: CompiledRule::new(rule),
+        stronger: stronger.map(|stronger| (stronger, CompiledRule::new(stronger.rule))),
         operators: signature.table().clone(),
         alike: match rule.exact {
             Exactness::Bitwise => Alike::Bitwise,
@@ -184,8 +194,9 @@ const STORES: usize = 3;
 struct Checker<'a> {
     grammar: Grammar<'a>,
     rule: &'a Rule,
-    aim: Option<&'a Aim>,
     compiled: CompiledRule,
+    /// The rule beyond which this one is checked.
+    stronger: Option<(Stronger<'a>, CompiledRule)>,
     operators: Arc<Operators>,
     alike: Alike,
     rng: Rng,
@@ -212,13 +223,30 @@ impl Checker<'_> {
         Ok(tier)
     }
 
+    /// Returns the right sides that a rule makes equal to the left side of an instance.
+    fn sides(
+        &self,
+        rule: &Rule,
+        compiled: &CompiledRule,
+        instance: &mut Instance,
+    ) -> Result<Vec<Id>, Box<Refutation>> {
+        match apply::apply(rule, compiled, &self.operators, instance) {
+            Applied::Equal(sides) => Ok(sides),
+            Applied::Contradiction(found) => {
+                Err(Box::new(Refutation::contradiction(instance, found)))
+            }
+            Applied::OtherLoop(side) => Err(Box::new(Refutation::other_loop(instance, side))),
+        }
+    }
+
     /// Makes one instance and tests it.
     fn attempt(&mut self, options: &Options) -> Result<(), Box<Refutation>> {
         self.report.attempts += 1;
         let size = (self.report.attempts % 3) as u32;
         let tame = self.alike == Alike::Within;
+        let aim = self.stronger.as_ref().map(|(stronger, _)| stronger.aim);
         let Some(mut instance) =
-            Instance::random(self.rule, &self.grammar, &mut self.rng, size, tame, self.aim)
+            Instance::random(self.rule, &self.grammar, &mut self.rng, size, tame, aim)
         else {
             return Ok(());
         };
@@ -230,12 +258,14 @@ impl Checker<'_> {
         if cases.is_empty() {
             return Ok(());
         }
-        let sides = match apply::apply(self.rule, &self.compiled, &self.operators, &mut instance) {
-            Applied::Equal(sides) => sides,
-            Applied::Contradiction(found) => {
-                return Err(Box::new(Refutation::contradiction(&instance, found)));
-            }
-        };
+        let mut sides = self.sides(self.rule, &self.compiled, &mut instance)?;
+        if let Some((stronger, compiled)) = &self.stronger
+            && !sides.is_empty()
+        {
+            // An instance to which the stronger rule applies, too, says nothing of the difference.
+            let known = self.sides(stronger.rule, compiled, &mut instance)?;
+            sides.retain(|side| !known.contains(side));
+        }
         self.report.applied += usize::from(!sides.is_empty());
         for side in sides {
             for case in &cases {

@@ -59,6 +59,18 @@ impl Refutation {
         }
     }
 
+    /// Creates a refutation from a right side in which a loop's variable carries other bounds than the loop has.
+    pub(super) fn other_loop(instance: &Instance, right: String) -> Refutation {
+        Refutation {
+            left: instance.terms.part(instance.lhs).to_string(),
+            right,
+            environment: Vec::new(),
+            store: Store::default(),
+            expected: "loops whose variables carry their bounds".to_string(),
+            found: "a loop whose variable carries other bounds".to_string(),
+        }
+    }
+
     /// Creates a refutation from a case of a rule about imported graphs.
     pub(super) fn imported(rule: &Rule, case: Different) -> Refutation {
         Refutation {

@@ -4,6 +4,7 @@ use super::{Kind, Mutant};
 use crate::random::Aim;
 use ember_language::conditions::PREDICATES;
 use ember_language::rules::{Arg, Call, Rule};
+use std::sync::Arc;
 
 /// Weaker predicates over the same arguments.
 const WEAKER: [(&str, &str); 5] = [
@@ -16,27 +17,38 @@ const WEAKER: [(&str, &str); 5] = [
 
 /// Returns the mutants of a rule's conditions. Conditions that only guide the search are left alone, since the rule
 /// without them is as right as before.
-pub(super) fn mutants(rule: &Rule) -> Vec<Mutant> {
+pub(super) fn mutants(rule: &Arc<Rule>) -> Vec<Mutant> {
     let mut found = Vec::new();
     for (at, guard) in rule.guards.iter().enumerate().filter(|(_, guard)| guard.what.is_claim()) {
-        let mut dropped = rule.clone();
+        let lacking = Aim::Condition(guard.clone());
+        let mutant = |kind, change, weaker| Mutant {
+            kind,
+            change,
+            rule: weaker,
+            original: Arc::clone(rule),
+            lacking: Some(lacking.clone()),
+        };
+        let mut dropped = Rule::clone(rule);
         dropped.guards.remove(at);
-        let aim = Some(Aim::Condition(guard.clone()));
-        found.push(Mutant { aim: aim.clone(), ..Mutant::new(Kind::Dropped, text(guard), dropped) });
+        found.push(mutant(Kind::Dropped, text(guard), dropped));
         for weaker in weaker(guard) {
-            let mut weakened = rule.clone();
+            let mut weakened = Rule::clone(rule);
             let change = format!("{} -> {}", text(guard), text(&weaker));
             weakened.guards[at] = weaker;
-            found
-                .push(Mutant { aim: aim.clone(), ..Mutant::new(Kind::Weakened, change, weakened) });
+            found.push(mutant(Kind::Weakened, change, weakened));
         }
     }
     for (at, new) in rule.news.iter().enumerate() {
-        let mut dropped = rule.clone();
+        let mut dropped = Rule::clone(rule);
         dropped.news.remove(at);
         let change = format!("(new {} in {})", new.variable, new.within);
-        let aim = Some(Aim::New(new.clone()));
-        found.push(Mutant { aim, ..Mutant::new(Kind::Dropped, change, dropped) });
+        found.push(Mutant {
+            kind: Kind::Dropped,
+            change,
+            rule: dropped,
+            original: Arc::clone(rule),
+            lacking: Some(Aim::New(new.clone())),
+        });
     }
     found
 }

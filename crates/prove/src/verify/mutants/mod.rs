@@ -1,24 +1,28 @@
 //! Measures the power of verification: makes wrong variants of each rule, and counts those that the tiers refute.
 //!
 //! A mutant differs from its rule in one place: a condition is dropped or weaker, or one node of the right side is
-//! another. Some mutants are as right as the rule; a list beside the rules names these, each with its reason.
+//! another. Some mutants are as right as the rule: of some that follows from the texts alone ([`proved`]); a list
+//! beside the rules names others, each with its reason.
 
 mod guards;
 mod listed;
+mod proved;
 mod sides;
 
 pub use listed::{Harmless, harmless};
+pub use proved::Reason;
 
 use super::integers::{self, Integers};
 use super::solver::Solver;
 use crate::random::Aim;
-use crate::soundness::{Options, Verdict, check_aimed};
+use crate::soundness::{Options, Stronger, Verdict, check_beyond};
 use ember_host::threads;
 use ember_language::rules::{Rule, RuleBook, Signature};
 use fastrand::Rng;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
+use std::sync::Arc;
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
@@ -79,14 +83,10 @@ struct Mutant {
     /// The dropped or weakened condition, or the changed right side.
     change: String,
     rule: Rule,
-    /// The condition that instances should violate.
-    aim: Option<Aim>,
-}
-
-impl Mutant {
-    fn new(kind: Kind, change: String, rule: Rule) -> Mutant {
-        Mutant { kind, change, rule, aim: None }
-    }
+    /// The rule without the change.
+    original: Arc<Rule>,
+    /// The condition of the rule that the mutant lacks.
+    lacking: Option<Aim>,
 }
 
 /// The result of verifying a mutant.
@@ -97,8 +97,12 @@ pub enum Judged {
     Refuted,
     /// The solver shows that it is wrong.
     Disproved,
+    /// It is right, which follows from its text.
+    Proved,
     /// It is right for a listed reason.
     Listed,
+    /// No instance violated the condition that it lacks.
+    Unviolated,
     /// It passed.
     Missed,
 }
@@ -114,7 +118,13 @@ pub struct Tried {
     pub change: String,
     /// The result.
     pub judged: Judged,
-    /// A counterexample to a mutant that is listed as right; this is an error of the list.
+    /// The reason why it is as right as its rule, if that follows from its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// The number of cases in which the condition was violated that the mutant lacks; until one refutes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub violating: Option<usize>,
+    /// A counterexample to a mutant that is listed or proved as right; this is an error of the list or of the proof.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wrong: Option<String>,
 }
@@ -145,6 +155,7 @@ pub fn mutants(
 }
 
 fn of_rule(signature: &Signature, rule: &Rule) -> Vec<Mutant> {
+    let rule = &Arc::new(rule.clone());
     let mut all = guards::mutants(rule);
     all.extend(sides::mutants(signature, rule));
     all
@@ -157,20 +168,29 @@ fn judge(
     solver: Option<&dyn Solver>,
     listed: &[Harmless],
 ) -> Tried {
-    let Mutant { kind, change, rule, aim } = mutant;
+    let Mutant { kind, change, rule, original, lacking } = mutant;
     let name = rule.name.as_str();
     let is_listed = listed.iter().any(|entry| entry.rule == name && entry.change == *change);
-    let counterexample = match check_aimed(signature, rule, aim.as_ref(), options).verdict {
+    let reason = proved::reason(signature, mutant);
+    let is_right = is_listed || reason.is_some();
+    // What is known to be right is tried, too, but not until it is violated often.
+    let most = if is_right { options.instances } else { options.most };
+    let stronger = lacking.as_ref().map(|aim| Stronger { rule: original, aim });
+    let report = check_beyond(signature, rule, stronger, &Options { most, ..*options });
+    let counterexample = match report.verdict {
         Verdict::Refuted(case) => Some(case.to_string()),
         Verdict::Holds(_) | Verdict::Unchecked => None,
     };
     let disproved = || matches!(integers::check(signature, rule, solver), Integers::Refuted { .. });
+    let violating = lacking.as_ref().map(|_| report.sampled);
     let judged = match &counterexample {
+        _ if reason.is_some() => Judged::Proved,
         _ if is_listed => Judged::Listed,
         Some(_) => Judged::Refuted,
         None if disproved() => Judged::Disproved,
+        None if violating == Some(0) => Judged::Unviolated,
         None => Judged::Missed,
     };
-    let wrong = counterexample.filter(|_| is_listed);
-    Tried { rule: name, kind: *kind, change: change.clone(), judged, wrong }
+    let wrong = counterexample.filter(|_| is_right);
+    Tried { rule: name, kind: *kind, change: change.clone(), judged, reason, violating, wrong }
 }

@@ -9,6 +9,7 @@ use ember_language::rules::{
 use ember_language::term::{Head, Node};
 use ember_values::scalar::BinaryOp;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A change of one node.
 enum Change {
@@ -19,7 +20,7 @@ enum Change {
 }
 
 /// Returns the mutants of a rule's right side.
-pub(super) fn mutants(signature: &Signature, rule: &Rule) -> Vec<Mutant> {
+pub(super) fn mutants(signature: &Signature, rule: &Arc<Rule>) -> Vec<Mutant> {
     let sites = Sites::new(signature, rule);
     let mut seen = BTreeSet::from([rule.rhs.to_string()]);
     let mut found = Vec::new();
@@ -29,7 +30,13 @@ pub(super) fn mutants(signature: &Signature, rule: &Rule) -> Vec<Mutant> {
             let text = rhs.to_string();
             // Two terms that are equal claim nothing.
             if text != rule.lhs.to_string() && seen.insert(text.clone()) {
-                found.push(Mutant::new(kind, text, Rule { rhs, ..rule.clone() }));
+                found.push(Mutant {
+                    kind,
+                    change: text,
+                    rule: Rule { rhs, ..Rule::clone(rule) },
+                    original: Arc::clone(rule),
+                    lacking: None,
+                });
             }
         }
     }
@@ -161,7 +168,9 @@ impl<'a> Sites<'a> {
         let pairs = (0..children.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
         for (i, j) in pairs {
             let alike = operator.args[i] == operator.args[j] && children[i] != children[j];
-            if alike && !info.commutes() {
+            let named = children.len() == 3 && info.operand_kinds[0] == Some(Meaning::Operation);
+            let commutes = named && self.operation(children[0]).is_some_and(BinaryOp::folds);
+            if alike && !info.commutes() && !commutes {
                 found.push((Kind::Operands, swapped(i, j)));
             }
         }

@@ -1,0 +1,118 @@
+//! Conditions that follow from the others, or from the form of the left side: a loop variable carries its bounds, and
+//! no term is a part of itself.
+
+use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
+use ember_language::rules::{Arg, Call, Kind, New, Rule, Signature};
+use ember_language::term::Node;
+
+/// Conditions, each with one that it follows from. Single letters are arguments.
+const FOLLOWS: [(&str, &str); 11] = [
+    ("at-most a b", "below a b"),
+    ("index x", "bounded x"),
+    ("not-free v x", "constant x"),
+    ("reads-only-in x", "constant x"),
+    ("runs v", "runs-once v"),
+    ("scalar x", "index x"),
+    ("speculable v x", "constant x"),
+    ("speculable v x", "runs v"),
+    ("undisturbed a b", "independent a b"),
+    ("undisturbed a b", "independent b a"),
+    ("unwritten a x", "unread a x"),
+];
+
+/// Returns true if a condition follows from the conditions and the left side of a rule.
+pub(super) fn follows(signature: &Signature, rule: &Rule, condition: &Call) -> bool {
+    let args: Vec<Arg> = condition.args.clone();
+    match (condition.what.name, args.as_slice()) {
+        ("not-free" | "different", [Arg::Var(v), Arg::Var(x)])
+            if carries(signature, rule, *v, *x)
+                || condition.what.name == "different" && carries(signature, rule, *x, *v) =>
+        {
+            true
+        }
+        (name, args) => derived(rule, name, args, FOLLOWS.len()),
+    }
+}
+
+/// Returns true if a made variable is new in a term because it is made from that: a term is no part of itself.
+pub(super) fn is_new(signature: &Signature, rule: &Rule, new: &New) -> bool {
+    let last = Id::from(new.variable.len().saturating_sub(1));
+    direct(signature, &new.variable, last)
+        .into_iter()
+        .any(|part| part == new.within || carries(signature, rule, part, new.within))
+}
+
+/// Returns true if a condition is one of a rule's or follows from them by at most so many steps.
+fn derived(rule: &Rule, name: &str, args: &[Arg], steps: usize) -> bool {
+    let stated = rule.guards.iter().any(|guard| {
+        guard.what.name == name && (guard.args == args || is_stricter(name, &guard.args, args))
+    });
+    let Some(steps) = steps.checked_sub(1).filter(|_| !stated) else { return stated };
+    FOLLOWS.iter().any(|(conclusion, premise)| {
+        let (mut words, mut premise) = (conclusion.split(' '), premise.split(' '));
+        if words.next() != Some(name) {
+            return false;
+        }
+        let known: Vec<(&str, Arg)> = words.zip(args.iter().copied()).collect();
+        let Some(name) = premise.next() else { return false };
+        let of = |word: &str| known.iter().find(|(own, _)| *own == word).map(|(_, arg)| *arg);
+        let args: Option<Vec<Arg>> = premise.map(of).collect();
+        args.is_some_and(|args| derived(rule, name, &args, steps))
+    })
+}
+
+/// Returns true if a comparison with a number follows from one with another number.
+fn is_stricter(name: &str, stated: &[Arg], wanted: &[Arg]) -> bool {
+    match (name, stated, wanted) {
+        ("at-most" | "below", [Arg::Int(m), x], [Arg::Int(n), y]) => m >= n && x == y,
+        ("at-most" | "below", [x, Arg::Int(m)], [y, Arg::Int(n)]) => m <= n && x == y,
+        _ => false,
+    }
+}
+
+/// Returns true if a loop variable of the left side has a term as a bound or step, or its name is made from it.
+fn carries(signature: &Signature, rule: &Rule, variable: Var, part: Var) -> bool {
+    let operators = signature.table();
+    let sides = std::iter::once(&rule.lhs).chain(rule.wheres.iter().map(|(_, side)| side));
+    let mut parts: Vec<Var> = sides
+        .flat_map(|side| {
+            let loops = side.into_iter().filter_map(|node| match node {
+                ENodeOrVar::ENode(node) => operators.looped(node),
+                ENodeOrVar::Var(_) => None,
+            });
+            let own = loops.filter(|own| side[own.variable] == ENodeOrVar::Var(variable));
+            let bounds = own.flat_map(|own| [own.lo, own.hi, own.step]);
+            bounds.filter_map(|at| named(side, at)).collect::<Vec<Var>>()
+        })
+        .collect();
+    for (x, side) in rule.wheres.iter().filter(|(x, _)| *x == variable) {
+        let last = Id::from(side.len().saturating_sub(1));
+        parts.extend(direct(signature, side, last).into_iter().filter(|part| part != x));
+    }
+    parts.contains(&part)
+}
+
+fn named(side: &PatternAst<Node>, at: Id) -> Option<Var> {
+    match &side[at] {
+        ENodeOrVar::Var(v) => Some(*v),
+        ENodeOrVar::ENode(_) => None,
+    }
+}
+
+/// Returns the variables that a loop variable is made from directly. Below other operators they do not count: their
+/// terms may be equal to terms without them.
+fn direct(signature: &Signature, side: &PatternAst<Node>, root: Id) -> Vec<Var> {
+    let makes = |node: &Node| {
+        let info = signature.table().of(node);
+        info.is_some_and(|info| info.makes_variable || info.kind == Some(Kind::Label))
+    };
+    let (mut open, mut found) = (vec![root], Vec::new());
+    while let Some(at) = open.pop() {
+        match &side[at] {
+            ENodeOrVar::Var(v) => found.push(*v),
+            ENodeOrVar::ENode(node) if makes(node) => open.extend(node.children()),
+            ENodeOrVar::ENode(_) => {}
+        }
+    }
+    found
+}
