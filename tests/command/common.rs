@@ -46,7 +46,7 @@ pub fn case(inputs: &Inputs, seed: u64) -> Case {
 pub fn best(inputs: &Inputs, tune: &Case, schedule: &str, goal: Goal) -> Chosen {
     let name = schedule;
     let schedule = inputs.schedule(name).unwrap_or_else(|e| panic!("{e:#?}"));
-    let statistics = tune.statistics(&inputs);
+    let statistics = tune.statistics(inputs);
     let found = pipeline::search(inputs, &statistics, &options(), schedule, goal, &|_| ());
     Chooser::new(inputs, Some(tune), goal)
         .choose(&found)

@@ -62,9 +62,11 @@ mod tests {
     #[test]
     fn rows_of_banks_are_counted_once_in_stripes_and_at_their_ends() {
         let layout = Layout::new(&Machine::parse(TMU_CPU).unwrap());
-        for ranges in [vec![0..1000], vec![3..5, 5..70, 100..101, 130..400], vec![64..128]] {
+        let lines = [&[(0, 1000)][..], &[(3, 5), (5, 70), (100, 101), (130, 400)], &[(64, 128)]];
+        for ends in lines {
+            let ranges: Vec<_> = ends.iter().map(|&(from, to)| from..to).collect();
             let each: BTreeSet<_> =
-                ranges.iter().cloned().flatten().map(|l| layout.bank_row(l)).collect();
+                ranges.iter().cloned().flatten().map(|line| layout.bank_row(line)).collect();
             assert_eq!(Lines(ranges).bank_rows(&layout), each.len() as u64);
         }
     }
