@@ -78,7 +78,7 @@ fn tests_and_cases_pass_or_fail_and_are_written_anew() {
 
 #[test]
 fn the_cases_of_the_project_s_rules_pass() {
-    let ran = ember(&["test", "rules"]);
+    let ran = ember(&["test", "rules", "rules/equiv"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
 }
 
