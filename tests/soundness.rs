@@ -6,7 +6,9 @@
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Rule, RuleBook};
-use ember_prove::soundness::{Options, Report, Verdict, check_rule, check_whole};
+use ember_prove::soundness::{
+    Known, Options, Report, Verdict, check_attributes, check_rule, check_whole,
+};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,6 +40,26 @@ fn main() {
             holds(&check_rule(&book.signature, &rule, &sound))
         }));
     }
+
+    let all = Arc::clone(&book);
+    trials.push(Trial::test("operators", move || {
+        let claims = check_attributes(&all, |_| true, &sound);
+        let held =
+            claims.iter().filter(|claim| matches!(claim.answer, Known::Holds { .. })).count();
+        let wrong: Vec<String> = claims
+            .iter()
+            .filter_map(|claim| match &claim.answer {
+                Known::Refuted { case } => {
+                    Some(format!("{} of `{}`: {case}", claim.attribute, claim.operator))
+                }
+                _ => None,
+            })
+            .collect();
+        match wrong.is_empty() && held > 800 {
+            true => Ok(()),
+            false => Err(format!("{held} claims hold\n{}", wrong.join("\n")).into()),
+        }
+    }));
 
     let all = Arc::clone(&book);
     trials.push(Trial::test("whole", move || match check_whole(&all, &sound) {

@@ -233,9 +233,9 @@ fn demands(info: &OpInfo) -> impl Iterator<Item = What> {
     asks.flat_map(|(at, ask)| ask.words().map(move |word| What::Asks(at, word)))
 }
 
-/// Compares a cost class with that of the primitive which the operator is.
+/// Compares a cost class with that of the primitive which the operator is, unless no program contains the operator.
 fn priced(info: &OpInfo, price: Price) -> Answer {
-    match info.row {
+    match info.row.filter(|_| price != Price::Folded) {
         None => Answer::NotTested {
             reason: "a price, which the estimates take as it is said, and no claim".to_owned(),
         },
