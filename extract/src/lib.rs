@@ -65,7 +65,7 @@ pub trait Extractor: Send + Sync {
     fn extract(&self, graph: &Graph) -> Found;
 }
 
-/// What an extractor found.
+/// The result of an extractor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// The chosen nodes.

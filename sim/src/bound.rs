@@ -94,6 +94,9 @@ pub fn bound(demand: &Demand, machine: &Machine) -> Bound {
     let line = machine.dram.line_bytes as f64;
     let moved = (demand.lines + demand.written_lines) as f64 * line;
     let turning = demand.written_lines as f64 * machine.turning_lines() * line;
+    // The first window of each channel begins with its activations.
+    let at_once = machine.dram.activations * machine.dram.channels;
+    let activated = demand.bank_rows.saturating_sub(at_once) as f64;
     // Both halves may have requests in flight.
     let in_flight = (access.outstanding + core.mshrs) as f64;
     let latency = unloaded_latency(machine) as f64;
@@ -107,7 +110,7 @@ pub fn bound(demand: &Demand, machine: &Machine) -> Bound {
     let products = machine.matrix.products_per_cycle * side * side;
     let each = vec![
         (Resource::DramBandwidth, ((moved + turning) / machine.share_bytes_per_cycle()) as u64),
-        (Resource::DramRows, (demand.bank_rows as f64 / machine.activations_per_cycle()) as u64),
+        (Resource::DramRows, (activated / machine.activations_per_cycle()) as u64),
         (Resource::LlcPort, (moved / machine.llc.bytes_per_cycle as f64) as u64),
         (Resource::OutstandingRequests, (demand.lines as f64 * latency / in_flight) as u64),
         // Without an access unit, nothing passes through its lanes.

@@ -44,6 +44,8 @@ impl<'a> Statistics<'a> {
             {
                 let rows = (0..indices.len()).filter_map(|l| indices.get(l)?.as_i64());
                 let room = rows_in_cache(instance, &model.tensor(table).name, machine);
+                // A cache with room for every lookup replaces nothing.
+                let room = room.min(indices.len());
                 touch(table, missing(rows, room) / (indices.len() as f64).max(1.0));
             }
         }
@@ -102,7 +104,8 @@ impl<'a> Statistics<'a> {
 /// Returns the number of rows of a table that the core's share of the last-level cache holds.
 fn rows_in_cache(instance: &Instance, table: &str, machine: &Machine) -> u64 {
     let bits = instance.tensors.get(table).map_or(0, |tensor| {
-        tensor.shape.iter().skip(1).product::<u64>().saturating_mul(tensor.dtype.bits())
+        let extents = tensor.shape.iter().skip(1).copied();
+        extents.fold(tensor.dtype.bits(), u64::saturating_mul)
     });
     let bytes = bits.div_ceil(8).next_multiple_of(machine.dram.line_bytes);
     machine.llc_share() / bytes.max(1)

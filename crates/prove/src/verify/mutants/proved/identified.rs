@@ -16,7 +16,7 @@ pub(super) fn say_the_same(signature: &Signature, rule: &Rule, other: &Rule) -> 
 /// The start of the name of what a loop binds.
 const COUNTER: char = '_';
 
-/// What the variables around a term stand for, innermost last.
+/// The meanings of the variables around a term, innermost last.
 type Meanings = Vec<(String, String)>;
 
 fn written(signature: &Signature, rule: &Rule) -> String {
