@@ -8,7 +8,7 @@ use egg::{Id, Language, Symbol};
 use ember_language::rules::{Kind, Loop, OpInfo};
 use ember_language::term::{Head, Node};
 use ember_values::distance::{Distance, distance, stay_apart};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{By, Form};
 use ember_values::scalar::DType;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -85,24 +85,26 @@ impl AddressFact {
 
     /// Returns the address that a node computes, if it computes one.
     pub fn make(egraph: &EGraph, node: &Node, info: &OpInfo) -> Option<AddressFact> {
-        let children = node.children();
         let of = |id: Id| address(egraph, id);
-        match info.primitive()? {
-            Primitive::Root(writable) => {
-                let [name] = info.parts(children)?;
+        match info.form(node.children())? {
+            Form::Root { name, written } => {
                 let tensor = egraph[name].nodes.iter().find_map(|n| match n.head() {
                     Head::Op(name) => Some(name),
                     _ => None,
                 })?;
                 let index = Vec::new();
-                Some(AddressFact { tensor, writable, frozen: false, index, lanes: Some(1) })
+                Some(AddressFact {
+                    tensor,
+                    writable: written,
+                    frozen: false,
+                    index,
+                    lanes: Some(1),
+                })
             }
-            Primitive::Freeze => {
-                let [address] = info.parts(children)?;
+            Form::Frozen(address) => {
                 Some(AddressFact { writable: false, frozen: true, ..of(address)? })
             }
-            Primitive::Index => {
-                let [address, index] = info.parts(children)?;
+            Form::Index { address, index } => {
                 let mut address = of(address)?;
                 address.lanes = match (address.lanes, egraph[index].data.lanes) {
                     (Some(1), lanes) => lanes,
@@ -112,20 +114,15 @@ impl AddressFact {
                 address.index.push(run(egraph, index));
                 Some(address)
             }
-            Primitive::Vec => {
-                let [v, e, n, _, address] = info.parts(children)?;
-                let block = Block::new(egraph, v, e, n);
-                Some(AddressFact { lanes: block.lanes, ..of(address)?.mapped(|i| block.apply(i)) })
-            }
-            Primitive::Rename => {
-                let [x, y, address] = info.parts(children)?;
-                let block = Block::rename(egraph, x, y);
-                Some(of(address)?.mapped(|i| block.apply(i)))
-            }
-            Primitive::Fix => {
-                let [x, v, address] = info.parts(children)?;
-                let fixed = Fixed::new(egraph, x, v);
-                Some(of(address)?.mapped(|i| fixed.apply(i)))
+            Form::Replaced { variable, by, x } => {
+                let replacement = Replacement::new(egraph, variable, by);
+                let address = of(x)?.mapped(|i| replacement.apply(i));
+                Some(match by {
+                    By::Lanes { lanes, .. } => {
+                        AddressFact { lanes: egraph[lanes].data.integer(), ..address }
+                    }
+                    By::Variable(_) | By::Value(_) => address,
+                })
             }
             _ => None,
         }
@@ -161,9 +158,9 @@ fn current(egraph: &EGraph, index: &Index) -> Index {
 /// Returns the indices that a class represents when it is used as an index.
 fn run(egraph: &EGraph, id: Id) -> Index {
     let operators = egraph.analysis.operators();
-    let lanes = egraph[id].nodes.iter().find_map(|node| {
-        let [n, _, x] = operators.parts(node, Primitive::Lanes)?;
-        Some((egraph[n].data.integer()?, x))
+    let lanes = egraph[id].nodes.iter().find_map(|node| match operators.form(node)? {
+        Form::Spread { lanes, x, below: Some(_) } => Some((egraph[lanes].data.integer()?, x)),
+        _ => None,
     });
     let (lanes, start) = lanes.unwrap_or((1, id));
     let start = egraph.analysis.current(egraph[start].data.affine.as_ref()?)?;
@@ -216,32 +213,20 @@ impl Effects {
     pub fn make(egraph: &EGraph, node: &Node, info: &OpInfo) -> Option<Effects> {
         let children = node.children();
         let of = |id: Id| effects(egraph, id).map(Cow::into_owned);
-        match info.primitive() {
+        match info.form(children) {
             // A loop variable is only a name; the loop evaluates its bounds.
-            Some(Primitive::Variable | Primitive::Label) => Some(Effects::none()),
-            Some(Primitive::Vec) => {
-                let [v, e, n, hi, body] = info.parts(children)?;
-                let block = Block::new(egraph, v, e, n);
-                let mut effects = of(body)?.map(|i| block.apply(i));
-                effects.extend(of(hi)?);
-                Some(effects)
-            }
-            Some(Primitive::Rename) => {
-                let [x, y, body] = info.parts(children)?;
-                let block = Block::rename(egraph, x, y);
-                Some(of(body)?.map(|i| block.apply(i)))
-            }
-            Some(Primitive::Fix) => {
-                let [x, v, body] = info.parts(children)?;
-                let fixed = Fixed::new(egraph, x, v);
-                let mut effects = of(body)?.map(|i| fixed.apply(i));
-                effects.extend(of(v)?);
+            Some(Form::Variable { .. } | Form::Label) => Some(Effects::none()),
+            Some(Form::Replaced { variable, by, x }) => {
+                let replacement = Replacement::new(egraph, variable, by);
+                let mut effects = of(x)?.map(|i| replacement.apply(i));
+                if let Some(evaluated) = by.evaluated() {
+                    effects.extend(of(evaluated)?);
+                }
                 Some(effects)
             }
             // The writes of the first operand are undone afterwards, so that they only count as reads.
-            Some(Primitive::After) => {
-                let [first, body] = info.parts(children)?;
-                let (first, mut effects) = (of(first)?, of(body)?);
+            Some(Form::After { first, x }) => {
+                let (first, mut effects) = (of(first)?, of(x)?);
                 effects.reads.extend(first.reads.into_iter().chain(first.writes));
                 Some(effects)
             }
@@ -267,7 +252,7 @@ impl Effects {
     /// Returns the effects of the operands together with the addresses that the operator itself touches.
     fn touched(egraph: &EGraph, children: &[Id], info: &OpInfo) -> Option<Effects> {
         let touches = info.touches.as_ref()?;
-        let folds = info.is(Primitive::Fold);
+        let folds = matches!(info.form, Some(Form::Fold { .. }));
         let mut all = Effects { folds, ..Effects::none() };
         for child in children {
             all.extend(effects(egraph, *child)?.into_owned());
@@ -307,8 +292,7 @@ fn row(egraph: &EGraph, lo: Id, hi: Id) -> Option<Run> {
     let operators = egraph.analysis.operators();
     let loaded = |bound: Id| {
         let mut nodes = egraph[bound].nodes.iter();
-        let [address] = nodes.find_map(|node| operators.parts(node, Primitive::Load))?;
-        self::address(egraph, address)
+        self::address(egraph, nodes.find_map(|node| operators.loaded(node))?)
     };
     let (first, next) = (loaded(lo)?, loaded(hi)?);
     let rises = first.tensor == next.tensor && egraph.analysis.rises(first.tensor);
@@ -324,60 +308,39 @@ pub fn variable_key(egraph: &EGraph, var: Id) -> Option<Id> {
     fact.free.first().filter(|_| fact.is_variable).map(|key| egraph.analysis.variable(*key))
 }
 
-/// The lanes of one `vec`: variable `e` is replaced by the run of `lanes` indices that starts at variable `v`.
-struct Block {
-    v: Option<Id>,
-    e: Option<Id>,
+/// A loop variable and what replaces it in indices; `None` if that is not known.
+struct Replacement {
+    variable: Option<Id>,
+    by: Option<AffineForm>,
+    /// The number of lanes, in which the replacement counts up.
     lanes: Option<i64>,
 }
 
-impl Block {
-    fn new(egraph: &EGraph, v: Id, e: Id, n: Id) -> Block {
-        Block {
-            v: variable_key(egraph, v),
-            e: variable_key(egraph, e),
-            lanes: egraph[n].data.integer(),
-        }
-    }
-
-    /// Builds the block of a renaming, which has one lane.
-    fn rename(egraph: &EGraph, x: Id, y: Id) -> Block {
-        Block { v: variable_key(egraph, y), e: variable_key(egraph, x), lanes: Some(1) }
+impl Replacement {
+    fn new(egraph: &EGraph, variable: Id, by: By<Id>) -> Replacement {
+        let key = |id: Id| variable_key(egraph, id).map(AffineForm::variable);
+        let (by, lanes) = match by {
+            By::Variable(to) => (key(to), Some(1)),
+            By::Value(value) => {
+                let form = egraph[value].data.affine.as_ref();
+                (form.and_then(|form| egraph.analysis.current(form)), Some(1))
+            }
+            By::Lanes { from, lanes, .. } => (key(from), egraph[lanes].data.integer()),
+        };
+        Replacement { variable: variable_key(egraph, variable), by, lanes }
     }
 
     /// Returns the indices that all lanes together touch.
     fn apply(&self, index: &Index) -> Index {
         let run = index.as_ref()?;
-        let (v, e, lanes) = (self.v?, self.e?, self.lanes?);
-        let start = || run.start.with(e, &AffineForm::variable(v));
-        match run.start.coefficient(&e) {
+        let (variable, lanes) = (self.variable?, self.lanes?);
+        let start = || run.start.with(variable, self.by.as_ref()?);
+        match run.start.coefficient(&variable) {
             0 => Some(run.clone()),
             1 if run.lanes == 1 => Some(Run { start: start()?, lanes, rows: run.rows }),
             _ if lanes == 1 => Some(Run { start: start()?, ..run.clone() }),
             _ => None,
         }
-    }
-}
-
-/// A loop variable and the value that replaces it.
-struct Fixed {
-    x: Option<Id>,
-    v: Option<AffineForm>,
-}
-
-impl Fixed {
-    fn new(egraph: &EGraph, x: Id, v: Id) -> Fixed {
-        let v = egraph[v].data.affine.as_ref().and_then(|v| egraph.analysis.current(v));
-        Fixed { x: variable_key(egraph, x), v }
-    }
-
-    fn apply(&self, index: &Index) -> Index {
-        let run = index.as_ref()?;
-        let x = self.x?;
-        if run.start.coefficient(&x) == 0 {
-            return Some(run.clone());
-        }
-        Some(Run { start: run.start.with(x, self.v.as_ref()?)?, ..run.clone() })
     }
 }
 

@@ -22,7 +22,6 @@ use ember_language::rules::{Exactness, Operators};
 use ember_language::term::Node;
 use ember_targets::dlc::{Dim, TensorDecl};
 use ember_values::affine::Affine;
-use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -403,7 +402,7 @@ impl Knowledge for Facts {
     }
 
     fn is_literal(&self, node: &Node) -> bool {
-        self.operators.primitive(node) == Some(Primitive::Constant)
+        self.operators.literal(node).is_some()
     }
 
     fn contradiction(&self) -> Option<(Scalar, Scalar)> {

@@ -13,6 +13,7 @@ use ember_language::conditions::{GENERATORS, PREDICATES};
 use ember_language::term::{Head, Node};
 use ember_values::distance::ANY_WIDTH;
 use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{Form, Operation};
 use ember_values::scalar::{DType, LARGEST_SIZE};
 use itertools::Itertools;
 
@@ -114,8 +115,7 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
             let Some(lanes) = operators.named(Primitive::Lanes, None) else { return false };
             let runs = g.classes_for_op(&Node::new(Head::Op(lanes), &[x[0]; 3]).discriminant());
             runs.unwrap_or_default().iter().flat_map(|class| &g[*class].nodes).any(|node| {
-                let n = operators.parts(node, Primitive::Lanes);
-                n.is_some_and(|[n, ..]: [Id; 3]| g.find(n) == g.find(x[0]))
+                matches!(operators.form(node), Some(Form::Spread { lanes, below: Some(_), .. }) if g.find(lanes) == g.find(x[0]))
             })
         },
     },
@@ -397,20 +397,14 @@ fn magnitude(egraph: &EGraph, id: Id, depth: usize) -> Option<u64> {
     let operators = egraph.analysis.operators();
     let of = |id: Id| magnitude(egraph, id, depth);
     egraph[id].nodes.iter().find_map(|node| {
-        let info = operators.of(node)?;
-        match info.primitive()? {
-            Primitive::Iv => {
-                let [variable] = info.parts(node.children())?;
+        match operators.form(node)? {
+            Form::Iv(variable) => {
                 let (lo, hi, _) = egraph[variable].data.variable?;
                 Some(of(lo)?.max(of(hi)?))
             }
-            Primitive::Binary(op) => {
-                let [a, b] = info.parts(node.children())?;
-                op.magnitude(of(a), of(b))
-            }
-            Primitive::Load => {
+            Form::Binary(Operation::Is(op), [a, b]) => op.magnitude(of(a), of(b)),
+            Form::Loaded { address, early: None } => {
                 // Offsets that never fall end at a size.
-                let [address] = info.parts(node.children())?;
                 let tensor = egraph[address].data.address.as_ref()?.tensor;
                 egraph.analysis.rises(tensor).then_some(LARGEST_SIZE)
             }

@@ -14,7 +14,7 @@ use ember_extract::{CandidateId, CostModel, Extraction, extract};
 use ember_host::{clock, threads};
 use ember_language::rules::{Exactness, Kind, RuleBook, Schedule, Sketch, Unit};
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{Early, Form};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -253,7 +253,10 @@ impl State<'_, '_> {
         // too small for the prefetched data. Only the simulator decides, so one program without prefetches is always a
         // candidate. The second extraction is needed only if there is a load of prefetched data.
         let operators = egraph.analysis.operators();
-        let is_fetch = |node: &Node| operators.primitive(node) == Some(Primitive::Fetched);
+        let is_fetch = |node: &Node| {
+            let form = operators.form(node);
+            matches!(form, Some(Form::Loaded { early: Some(Early::Fetched(_)), .. }))
+        };
         let candidates = if egraph.classes().any(|class| class.nodes.iter().any(is_fetch)) {
             let (mut all, without) = threads::join(|| best(true, k), || best(false, 1));
             let new: Vec<Candidate> =

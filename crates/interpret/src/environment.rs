@@ -1,31 +1,25 @@
 //! Terms in another environment or store: under another name of a variable, with a value for one, or after a
 //! statement that is undone.
 
-use super::op::{At, Op};
+use super::op::At;
 use super::{Bound, Error, Interpreter};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{By, Form};
 
 impl Interpreter {
-    /// Evaluates a term of any sort in another environment or store; `None` for other primitives.
+    /// Evaluates a term of any sort in another environment or store; `None` for other forms.
     pub(super) fn elsewhere<T>(
         &mut self,
-        primitive: Primitive,
-        op: &Op,
+        form: Form<At>,
         evaluate: fn(&mut Self, At) -> Result<T, Error>,
     ) -> Option<Result<T, Error>> {
-        Some(match primitive {
-            Primitive::Rename => {
-                let [from, to, x] = op.parts();
-                self.renamed(from, to, |this| evaluate(this, x))
+        Some(match form {
+            Form::Replaced { variable, by: By::Variable(to), x } => {
+                self.renamed(variable, to, |this| evaluate(this, x))
             }
-            Primitive::Fix => {
-                let [variable, value, x] = op.parts();
+            Form::Replaced { variable, by: By::Value(value), x } => {
                 self.fixed(variable, value, |this| evaluate(this, x))
             }
-            Primitive::After => {
-                let [first, x] = op.parts();
-                self.after(first, |this| evaluate(this, x))
-            }
+            Form::After { first, x } => self.after(first, |this| evaluate(this, x)),
             _ => return None,
         })
     }

@@ -59,7 +59,6 @@ use egg::Id;
 use ember_language::rules::Operators;
 use ember_language::term::Term;
 use ember_targets::tensor::Tensor;
-use ember_values::primitive::Primitive;
 use ember_values::scalar::Scalar;
 use noise::Noise;
 use program::Program;
@@ -197,12 +196,12 @@ impl Interpreter {
     /// Binds the variable of the `var` node `id` to a value, which is not checked against the variable's range.
     pub fn bind(&mut self, id: Id, value: i64) -> Result<(), Error> {
         let at = self.node(id)?;
-        match self.program.ops[at].primitive() {
-            Some(Primitive::Variable) => {
+        match self.program.ops[at].range() {
+            Some(_) => {
                 self.environment[at] = Some(Bound { value, fed: true });
                 Ok(())
             }
-            _ => Err(Error::Sort { expected: "a loop variable", found: self.head(at) }),
+            None => Err(Error::Sort { expected: "a loop variable", found: self.head(at) }),
         }
     }
 

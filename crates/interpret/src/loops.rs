@@ -1,20 +1,24 @@
 //! Loops: iterations with their variable bound, reductions, blocks of lanes, and the ranges that variables keep to.
 
-use super::op::{At, Loop, Op};
+use super::op::{At, Loop};
 use super::value::Value;
 use super::{Bound, Error, Interpreter};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form;
 use ember_values::scalar::Scalar;
 
 impl Interpreter {
     /// Runs a loop that folds the values of its body into a start value, in order.
-    pub(super) fn reduce(&mut self, at: At, op: &Op) -> Result<Value, Error> {
-        let [function, variable, lo, hi, step, start, body] = op.parts();
+    pub(super) fn reduce(
+        &mut self,
+        at: At,
+        over: Loop,
+        own: form::Loop<At>,
+    ) -> Result<Value, Error> {
+        let Some((function, start)) = own.folds else { return Err(self.wrong(at, "a reduction")) };
         let function = self.program.binary_op(function)?;
-        let over = op.looped([variable, lo, hi, step], [op.part(7), op.part(8)]);
         let mut sum = self.value(start)?;
         self.each(over, |this| {
-            let x = this.value(body)?;
+            let x = this.value(own.body)?;
             let before = std::mem::replace(&mut sum, Value::Scalar(Scalar::I64(0)));
             sum = this.fold(at, function, before, x)?;
             Ok(())
@@ -27,7 +31,7 @@ impl Interpreter {
         match self.environment[var] {
             Some(Bound { fed: false, .. }) if stream => Err(Error::Unfed(self.variable_name(var))),
             Some(Bound { value, .. }) => Ok(Value::Scalar(Scalar::I64(value))),
-            None if self.program.ops[var].primitive() == Some(Primitive::Variable) => {
+            None if self.program.ops[var].range().is_some() => {
                 Err(Error::Unbound(self.variable_name(var)))
             }
             None => Err(self.wrong(var, "a loop variable")),
@@ -109,13 +113,7 @@ impl Interpreter {
 
     /// Returns lo, hi and step of the range that a loop variable declares.
     pub(super) fn bounds(&self, var: At) -> Result<[At; 3], Error> {
-        match self.program.ops[var].primitive() {
-            Some(Primitive::Variable) => {
-                let [_, lo, hi, step] = self.program.ops[var].parts();
-                Ok([lo, hi, step])
-            }
-            _ => Err(self.wrong(var, "a loop variable")),
-        }
+        self.program.ops[var].range().ok_or_else(|| self.wrong(var, "a loop variable"))
     }
 
     /// Checks that the declared range of a variable contains lo, lo + step, … below hi. There is at least one of these

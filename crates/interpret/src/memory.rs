@@ -1,11 +1,11 @@
 //! Addresses, loads, stores, and the rules for frozen tensors.
 
 use super::eval::{RED_ZONE, SEGMENT};
-use super::op::{At, Does, Op};
+use super::op::{At, Does};
 use super::value::{Address, Place, Value};
 use super::{Error, Interpreter};
 use ember_targets::tensor::Tensor;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{By, Form};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 impl Interpreter {
@@ -18,8 +18,8 @@ impl Interpreter {
                 let (frozen, beyond) = (false, false);
                 Ok(Address::One(Place { tensor, depth, position, writable, frozen, beyond }))
             }
-            Does::Primitive(primitive) => {
-                stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_address(at, primitive, &op))
+            Does::Form(form) => {
+                stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_address(at, form))
             }
             _ => Err(self.wrong(at, "an address")),
         }
@@ -42,24 +42,15 @@ impl Interpreter {
         Ok(())
     }
 
-    fn compound_address(
-        &mut self,
-        at: At,
-        primitive: Primitive,
-        op: &Op,
-    ) -> Result<Address, Error> {
-        match primitive {
-            Primitive::Freeze => {
-                let [address] = op.parts();
-                Ok(match self.address(address)? {
-                    Address::One(place) => Address::One(frozen(place)),
-                    Address::Lanes(lanes) => {
-                        Address::Lanes(lanes.into_iter().map(|place| place.map(frozen)).collect())
-                    }
-                })
-            }
-            Primitive::Index => {
-                let [address, index] = op.parts();
+    fn compound_address(&mut self, at: At, form: Form<At>) -> Result<Address, Error> {
+        match form {
+            Form::Frozen(address) => Ok(match self.address(address)? {
+                Address::One(place) => Address::One(frozen(place)),
+                Address::Lanes(lanes) => {
+                    Address::Lanes(lanes.into_iter().map(|place| place.map(frozen)).collect())
+                }
+            }),
+            Form::Index { address, index } => {
                 let address = self.address(address)?;
                 let index = self.value(index)?;
                 match (address, index) {
@@ -86,21 +77,18 @@ impl Interpreter {
                     }
                 }
             }
-            Primitive::Vec => {
-                let [v, e, n, hi, x] = op.parts();
-                let mut lanes = Vec::new();
-                self.block(v, e, n, hi, |this, active| {
-                    lanes.push(if active { Some(this.place(x)?) } else { None });
+            Form::Replaced { variable, by: By::Lanes { from, lanes, hi }, x } => {
+                let mut places = Vec::new();
+                self.block(from, variable, lanes, hi, |this, active| {
+                    places.push(if active { Some(this.place(x)?) } else { None });
                     Ok(())
                 })?;
-                Ok(Address::Lanes(lanes))
+                Ok(Address::Lanes(places))
             }
-            Primitive::Rename | Primitive::Fix => {
-                match self.elsewhere(primitive, op, Self::address) {
-                    Some(address) => address,
-                    None => Err(self.wrong(at, "an address")),
-                }
-            }
+            Form::Replaced { .. } => match self.elsewhere(form, Self::address) {
+                Some(address) => address,
+                None => Err(self.wrong(at, "an address")),
+            },
             _ => Err(self.wrong(at, "an address")),
         }
     }
@@ -292,13 +280,12 @@ impl Interpreter {
             let op = &self.program.ops[at];
             at = match op.does {
                 Does::Root(tensor, _) => return Ok((&self.tensors[tensor as usize], depth)),
-                Does::Primitive(Primitive::Index) => {
+                Does::Form(Form::Index { address, .. }) => {
                     depth += 1;
-                    op.parts::<1>()[0]
+                    address
                 }
-                Does::Primitive(Primitive::Freeze) => op.parts::<1>()[0],
-                Does::Primitive(Primitive::Rename | Primitive::Fix) => op.parts::<3>()[2],
-                Does::Primitive(Primitive::Vec) => op.parts::<5>()[4],
+                Does::Form(Form::Frozen(address)) => address,
+                Does::Form(Form::Replaced { x, .. }) => x,
                 _ => return Err(self.wrong(at, "an address")),
             };
         }
@@ -322,11 +309,9 @@ impl Interpreter {
 
     /// Returns the element type of an address or a tensor.
     pub(super) fn dtype(&self, at: At) -> Result<DType, Error> {
-        match self.program.ops[at].does {
-            Does::Operation(_) | Does::Lowered(_) | Does::Primitive(Primitive::Stored) => {
-                self.element_type(at)
-            }
-            _ => self.declared(at).map(|(tensor, _)| tensor.dtype),
+        match self.is_tensor(at) {
+            true => self.element_type(at),
+            false => self.declared(at).map(|(tensor, _)| tensor.dtype),
         }
     }
 

@@ -1,22 +1,22 @@
-//! The nodes of a program: the primitive of each node, with its operands in the order of the primitive's row. The
-//! operator table assigns primitives to operators.
+//! The nodes of a program: the form of each node over its operands, which the operator table states.
 
 use ember_language::rules::Unit;
 use ember_values::operation::Operation;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::{self, Form};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 /// A node, as its position in [`super::program::Program::ops`].
 pub(super) type At = usize;
 
-/// The greatest number of operands of a primitive or of an operation on whole tensors.
-const MOST: usize = 9;
+/// The greatest number of operands of an operation on whole tensors.
+const MOST: usize = 6;
 
 /// The effect of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Does {
-    /// A primitive applied to its operands.
-    Primitive(Primitive),
+    /// A form over its operands.
+    Form(Form<At>),
     /// A scalar that does not depend on the environment.
     Known(Scalar),
     /// A tensor of the store; the flag is true if the program writes it.
@@ -46,6 +46,9 @@ pub(super) struct Op {
     pub unit: Option<Unit>,
     /// The variable that it binds, and the operand in which the variable is bound.
     pub binds: Option<(At, At)>,
+    /// The element type that the row of its primitive states.
+    pub typing: Option<Typing<At>>,
+    /// The operands of an operation on whole tensors.
     parts: [Option<u32>; MOST],
 }
 
@@ -64,36 +67,49 @@ pub(super) struct Loop {
 }
 
 impl Op {
-    /// Builds a node with operands in the order of its row; missing operands are `None`.
-    pub fn new(does: Does, unit: Option<Unit>, operands: impl Iterator<Item = Option<At>>) -> Op {
+    /// Builds a node.
+    pub fn new(
+        does: Does,
+        unit: Option<Unit>,
+        binds: Option<(At, At)>,
+        typing: Option<Typing<At>>,
+    ) -> Op {
+        Op { does, unit, binds, typing, parts: [None; MOST] }
+    }
+
+    /// Builds a node that no unit runs.
+    pub fn leaf(does: Does) -> Op {
+        Op::new(does, None, None, None)
+    }
+
+    /// Builds the node of an operation on whole tensors.
+    pub fn whole(operation: &'static Operation, operands: &[At]) -> Op {
         let mut parts = [None; MOST];
         for (part, operand) in parts.iter_mut().zip(operands) {
-            *part = operand.and_then(|at| u32::try_from(at).ok());
+            *part = u32::try_from(*operand).ok();
         }
-        Op { does, unit, binds: None, parts }
+        Op { parts, ..Op::leaf(Does::Operation(operation)) }
     }
 
-    /// Builds a node without operands.
-    pub fn leaf(does: Does) -> Op {
-        Op::new(does, None, std::iter::empty())
-    }
-
-    /// Returns the primitive of the node; `None` if it has another effect.
-    pub fn primitive(&self) -> Option<Primitive> {
+    /// Returns the form of the node; `None` if it has another effect.
+    pub fn form(&self) -> Option<Form<At>> {
         match self.does {
-            Does::Primitive(primitive) => Some(primitive),
+            Does::Form(form) => Some(form),
             _ => None,
         }
     }
 
-    /// Returns the operand at a position of the row.
-    pub fn part(&self, place: usize) -> Option<At> {
-        self.parts.get(place)?.map(|at| at as At)
+    /// Returns lo, hi and step of a loop variable.
+    pub fn range(&self) -> Option<[At; 3]> {
+        match self.form()? {
+            Form::Variable { range, .. } => Some(range),
+            _ => None,
+        }
     }
 
-    /// Returns the first operands. Program nodes always have the operands that their rows require.
-    pub fn parts<const N: usize>(&self) -> [At; N] {
-        std::array::from_fn(|place| self.part(place).unwrap_or(0))
+    /// Returns the operand of an operation on whole tensors at a position of its row.
+    pub fn part(&self, place: usize) -> Option<At> {
+        self.parts.get(place)?.map(|at| at as At)
     }
 
     /// Returns the operand with this name, of an operation on whole tensors.
@@ -109,15 +125,14 @@ impl Op {
         self.unit == Some(Unit::Access)
     }
 
-    /// Returns the loop of the node, from the operands of its row: the variable, lo, hi and step, and lo and hi on the
-    /// access unit.
-    pub fn looped(&self, range: [At; 4], access: [Option<At>; 2]) -> Loop {
-        let [var, lo, hi, step] = range;
+    /// Returns the variable and the bounds of a loop.
+    pub fn looped(&self, own: form::Loop<At>) -> Loop {
+        let form::Loop { variable: var, lo, hi, step, access, .. } = own;
         match access {
-            [Some(first), Some(end)] => {
+            Some((first, end)) => {
                 Loop { var, lo: first, hi: end, step, follow: Some((lo, hi)), alone: false }
             }
-            _ => {
+            None => {
                 let alone = self.unit == Some(Unit::Execute);
                 Loop { var, lo, hi, step, follow: None, alone }
             }

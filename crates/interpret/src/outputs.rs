@@ -1,26 +1,16 @@
 //! Statements that write whole tensors: outputs, parts of outputs, and matrix products.
 
-use super::op::{At, Does, Op};
+use super::op::{At, Op};
 use super::tensors::Whole;
 use super::value::Place;
 use super::{Error, Interpreter};
 use ember_values::operation::{self, Kernel};
+use ember_values::primitive::form::Part;
 use ember_values::scalar::Scalar;
-
-/// The part of an output that a tensor is written to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    /// The whole output.
-    Whole,
-    /// The slot at this second index.
-    Slot(At),
-    /// The columns from this second index on.
-    Columns(At),
-}
 
 impl Interpreter {
     /// Writes every element of a tensor to an output or to a part of it, in order.
-    pub(super) fn output(&mut self, to: At, part: Part, from: At) -> Result<(), Error> {
+    pub(super) fn output(&mut self, to: At, part: Part<At>, from: At) -> Result<(), Error> {
         let to = self.place(to)?;
         let extents = &self.tensor(to).1.shape[to.depth as usize..];
         let extents: Vec<i64> =
@@ -151,7 +141,7 @@ impl Interpreter {
         self.fits(&extents, a, b, transposed)?;
         let product = operation::computed_by(Kernel::Product { transposed });
         let product = product.ok_or_else(|| self.wrong(at, "a product"))?;
-        let product = Op::new(Does::Operation(product), None, [Some(a), Some(b)].into_iter());
+        let product = Op::whole(product, &[a, b]);
         let mut products: Vec<(Place, Scalar)> = Vec::new();
         self.each_index(&extents, |this, index| {
             let place =

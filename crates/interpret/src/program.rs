@@ -6,8 +6,9 @@ use super::op::{At, Does, Op};
 use egg::{ENodeOrVar, Id, Language, Symbol};
 use ember_language::rules::{Kind, Meaning, OpInfo, Operators};
 use ember_language::term::{Head, Node, Term};
-use ember_values::operation::{self, Operation};
-use ember_values::primitive::{Primitive, Typing};
+use ember_values::operation;
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::Form;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -118,13 +119,7 @@ impl Linker<'_> {
                 let of = |operand: usize| children.get(operand).copied();
                 let info = operators.of(node);
                 let lowered = Lowered {
-                    typing: info.and_then(|info| info.typing.as_ref()).and_then(|typing| {
-                        Some(match typing {
-                            Typing::I64 => Typing::I64,
-                            Typing::Of(at) => Typing::Of(of(*at)?),
-                            Typing::Named(at) => Typing::Named(of(*at)?),
-                        })
-                    }),
+                    typing: info.and_then(|info| info.typing?.over(of)),
                     info: info.cloned(),
                     elements: lowering.elements.iter().map(|m| self.meaning(m, children)).collect(),
                     extent: lowering.extent.as_ref().map(|m| self.meaning(m, children)),
@@ -268,30 +263,27 @@ impl Program {
                 false => Err(unknown(name, children)),
             };
         };
-        let Some(primitive) = info.primitive() else {
+        if info.row.is_none() {
             let operation = operation::named(name).filter(|row| row.fits(children.len()));
             let operation = operation.ok_or_else(|| unknown(name, children))?;
-            return Ok(whole(operation, children));
-        };
-        let part = |place| children.get(info.place(place)?).copied();
-        let row = info.row.into_iter().flat_map(|row| row.parts());
-        if row.enumerate().any(|(place, (_, is_required))| is_required && part(place).is_none()) {
-            return Err(unknown(name, children));
+            return Ok(Op::whole(operation, children));
         }
-        let required = |place| part(place).ok_or_else(|| unknown(name, children));
-        let does = match primitive {
-            Primitive::Label => label(name, info),
-            Primitive::Constant => Does::Known(self.constant(required(0)?, required(1)?)?),
-            Primitive::Size => Does::Known(Scalar::I64(names.size(self.name(required(0)?))?)),
-            Primitive::Root(writable) => {
-                Does::Root(names.tensor(self.name(required(0)?))?, writable)
+        let form = info.form(children).ok_or_else(|| unknown(name, children))?;
+        // The type is that of the meaning, whatever the dialect declares.
+        let typing = info.result(children);
+        let does = match (form, typing) {
+            (Form::Label, _) => label(name, info),
+            (Form::Literal(number), Some(Typing::Named(dtype))) => {
+                Does::Known(self.constant(dtype, number)?)
             }
-            _ => Does::Primitive(primitive),
+            (Form::Size(name), _) => Does::Known(Scalar::I64(names.size(self.name(name))?)),
+            (Form::Root { name, written }, _) => {
+                Does::Root(names.tensor(self.name(name))?, written)
+            }
+            (form, _) => Does::Form(form),
         };
-        let operands = info.row.map_or(0, |row| row.operands.len());
-        let mut op = Op::new(does, info.unit, (0..operands).map(part));
-        op.binds = info.binds.map(|(variable, body)| (children[variable], children[body]));
-        Ok(op)
+        let binds = info.binds.map(|(variable, body)| (children[variable], children[body]));
+        Ok(Op::new(does, info.unit, binds, typing))
     }
 
     /// Returns a typed literal; an integer is converted to the type.
@@ -331,11 +323,6 @@ fn label(name: &str, info: &OpInfo) -> Does {
         _ => None,
     };
     named.unwrap_or(Does::Name)
-}
-
-/// Builds the node of an operation on whole tensors.
-fn whole(operation: &'static Operation, children: &[At]) -> Op {
-    Op::new(Does::Operation(operation), None, children.iter().copied().map(Some))
 }
 
 fn unknown(name: &str, operands: &[At]) -> Error {

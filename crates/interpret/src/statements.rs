@@ -3,83 +3,63 @@
 
 use super::eval::{RED_ZONE, SEGMENT};
 use super::op::{At, Op};
-use super::outputs::Part;
 use super::{Error, Interpreter};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{By, Form};
 
 impl Interpreter {
     /// Runs the statement at a position.
     pub(super) fn statement(&mut self, at: At) -> Result<(), Error> {
         self.step()?;
         let op = self.program.ops[at];
-        let Some(primitive) = op.primitive() else { return Err(self.wrong(at, "a statement")) };
-        stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_statement(at, primitive, &op))
+        let Some(form) = op.form() else { return Err(self.wrong(at, "a statement")) };
+        stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_statement(at, form, &op))
     }
 
     pub(super) fn compound_statement(
         &mut self,
         at: At,
-        primitive: Primitive,
+        form: Form<At>,
         op: &Op,
     ) -> Result<(), Error> {
-        match primitive {
-            Primitive::Skip => Ok(()),
-            Primitive::Seq => {
-                let [first, second] = op.parts();
+        match form {
+            Form::Sequence(None) => Ok(()),
+            Form::Sequence(Some([first, second])) => {
                 self.statement(first)?;
                 self.statement(second)
             }
-            Primitive::For => {
-                let [variable, lo, hi, step, body] = op.parts();
-                let over = op.looped([variable, lo, hi, step], [op.part(5), op.part(6)]);
-                self.each(over, |this| this.statement(body))
+            Form::Loop(own) if own.folds.is_none() => {
+                self.each(op.looped(own), |this| this.statement(own.body))
             }
-            Primitive::Store => {
-                let [address, value] = op.parts();
+            Form::Write { op: None, address, value } => {
                 let address = self.address(address)?;
                 let value = self.value(value)?;
                 self.store_lanes(at, address, value)
             }
-            Primitive::Accumulate => {
-                let [function, address, value] = op.parts();
+            Form::Write { op: Some(function), address, value } => {
                 let function = self.program.binary_op(function)?;
                 let address = self.address(address)?;
                 let value = self.value(value)?;
                 self.accumulate(at, function, address, value)
             }
-            Primitive::Output => {
-                let [to, from] = op.parts();
-                self.output(to, Part::Whole, from)
-            }
-            Primitive::OutputSlot => {
-                let [to, slot, from] = op.parts();
-                self.output(to, Part::Slot(slot), from)
-            }
-            Primitive::OutputColumns => {
-                let [to, column, from] = op.parts();
-                self.output(to, Part::Columns(column), from)
-            }
-            Primitive::Barrier => {
+            Form::Output { to, part, from } => self.output(to, part, from),
+            Form::Barrier => {
                 self.barrier();
                 Ok(())
             }
-            Primitive::Matmul(transposed) => {
-                let [out, a, b] = op.parts();
+            Form::Product { out, factors: [a, b], transposed } => {
                 self.matmul(at, out, a, b, transposed)
             }
-            Primitive::Vec => {
-                let [v, e, n, hi, x] = op.parts();
-                self.block(v, e, n, hi, |this, active| match active {
+            Form::Replaced { variable, by: By::Lanes { from, lanes, hi }, x } => {
+                self.block(from, variable, lanes, hi, |this, active| match active {
                     true => this.statement(x),
                     false => Ok(()),
                 })
             }
-            Primitive::Forget => {
-                let [of, statement] = op.parts();
+            Form::Forget { address, statement } => {
                 self.statement(statement)?;
-                self.clear(of)
+                self.clear(address)
             }
-            _ => match self.elsewhere(primitive, op, Self::statement) {
+            _ => match self.elsewhere(form, Self::statement) {
                 Some(done) => done,
                 None => Err(self.wrong(at, "a statement")),
             },

@@ -7,7 +7,8 @@ use super::program::Given;
 use super::value::Value;
 use super::{Bound, Error, Interpreter};
 use ember_values::operation::Kernel;
-use ember_values::primitive::{Primitive, Typing};
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::Form;
 use ember_values::scalar::{DType, Scalar};
 
 /// A tensor as a function of its indices.
@@ -26,10 +27,7 @@ impl Interpreter {
     pub(super) fn whole(&self, at: At) -> Result<Whole, Error> {
         let op = self.program.ops[at];
         match op.does {
-            Does::Primitive(Primitive::Stored) => {
-                let [address] = op.parts();
-                Ok(Whole::Stored(address))
-            }
+            Does::Form(Form::Stored(address)) => Ok(Whole::Stored(address)),
             Does::Operation(operation) => Ok(Whole::Computed(operation.kernel, op)),
             Does::Lowered(lowered) => Ok(Whole::Lowered(lowered)),
             _ => Err(self.wrong(at, "a tensor")),
@@ -107,7 +105,7 @@ impl Interpreter {
 
     pub(super) fn is_tensor(&self, at: At) -> bool {
         let does = self.program.ops[at].does;
-        matches!(does, Does::Operation(_) | Does::Lowered(_) | Does::Primitive(Primitive::Stored))
+        matches!(does, Does::Operation(_) | Does::Lowered(_) | Does::Form(Form::Stored(_)))
     }
 
     fn computed_shape(&mut self, kernel: Kernel, op: &Op) -> Result<Vec<i64>, Error> {

@@ -5,7 +5,6 @@ use super::{Bound, Error, Interpreter, Store};
 use egg::Id;
 use ember_language::rules::Operators;
 use ember_language::term::Term;
-use ember_values::primitive::Primitive;
 use std::collections::BTreeSet;
 
 /// The greatest number of iterations of the enclosing loops that are all counted; beyond it, a sample is counted.
@@ -162,7 +161,7 @@ impl Interpreter {
     fn free_variables(&self) -> Vec<BTreeSet<At>> {
         let mut free: Vec<BTreeSet<At>> = Vec::with_capacity(self.program.ops.len());
         for (at, op) in self.program.ops.iter().enumerate() {
-            if op.primitive() == Some(Primitive::Variable) {
+            if op.range().is_some() {
                 free.push(BTreeSet::from([at]));
                 continue;
             }

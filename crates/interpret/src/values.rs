@@ -7,7 +7,8 @@ use super::value::Value;
 use super::{Bound, Error, Interpreter};
 use ember_language::term::Head;
 use ember_values::operation::Comparison;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::{By, Early, Form, Operation};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 /// The greatest vector width in lanes.
@@ -24,12 +25,9 @@ impl Interpreter {
                 Some(Bound { value, .. }) => Ok(Value::Scalar(Scalar::I64(value))),
                 None => Err(self.wrong(at, "a number that is given")),
             },
-            Does::Primitive(Primitive::Iv) => {
-                let [variable] = op.parts();
-                self.variable(variable, op.is_stream())
-            }
-            Does::Primitive(primitive) => {
-                stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_value(at, primitive, &op))
+            Does::Form(Form::Iv(variable)) => self.variable(variable, op.is_stream()),
+            Does::Form(form) => {
+                stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_value(at, form, &op))
             }
             _ => Err(self.wrong(at, "a value")),
         }
@@ -39,50 +37,37 @@ impl Interpreter {
     pub(super) fn compound_value(
         &mut self,
         at: At,
-        primitive: Primitive,
+        form: Form<At>,
         op: &Op,
     ) -> Result<Value, Error> {
-        match primitive {
-            Primitive::Load => {
-                let [address] = op.parts();
-                self.load(address, op.is_stream())
-            }
-            Primitive::Fetched => {
-                let [ahead, address] = op.parts();
-                self.load(ahead, true)?;
+        match form {
+            Form::Loaded { address, early: None } => self.load(address, op.is_stream()),
+            Form::Loaded { address, early: Some(early) } => {
+                match early {
+                    Early::Fetched(ahead) => drop(self.load(ahead, true)?),
+                    Early::Asked(later) => self.look(later)?,
+                }
                 self.load(address, false)
             }
-            Primitive::Ahead => {
-                let [later, address] = op.parts();
-                self.look(later)?;
-                self.load(address, false)
+            Form::Unary(function, x) => {
+                let x = self.value(x)?;
+                self.lanewise(at, [x], |[x]| function.apply(x))
             }
-            Primitive::Unary(function) => {
-                let operands = self.operands(op)?;
-                self.lanewise(at, operands, |[x]| function.apply(x))
-            }
-            Primitive::Binary(function) => {
-                let operands = self.operands(op)?;
-                self.binary(at, op, function, operands)
-            }
-            Primitive::Apply => {
-                let [function, a, b] = op.parts();
-                let function = self.program.binary_op(function)?;
+            Form::Binary(function, [a, b]) => {
+                let function = self.operation(function)?;
                 let operands = [self.value(a)?, self.value(b)?];
-                self.binary(at, op, function, operands)
+                self.scalar_stream(at, op, &operands)?;
+                self.lanewise(at, operands, |[a, b]| function.apply(a, b))
             }
-            Primitive::Fold => {
-                let [function, x] = op.parts();
+            Form::Fold { op: function, x } => {
                 self.fold_lanes(at, self.program.binary_op(function)?, x)
             }
-            Primitive::Map => {
-                let [function, x] = op.parts();
+            Form::Map { function, x } => {
                 let function = self.function(function)?;
                 let x = self.scalar(x)?;
                 self.mapped(at, function, x).map(Value::Scalar)
             }
-            Primitive::Choose => {
-                let [how, a, b, x, y] = op.parts();
+            Form::Choose { comparison: how, operands: [a, b, x, y] } => {
                 let word = self.program.name(how);
                 let how = Comparison::parse(word)
                     .ok_or_else(|| self.program.unexpected(how, "a comparison"))?;
@@ -96,124 +81,82 @@ impl Interpreter {
                     false => Err(Error::types(self.head(at), &[x.dtype(), y.dtype()])),
                 }
             }
-            Primitive::Select => {
-                let operands = self.operands(op)?;
+            Form::Select { condition, a, b } => {
+                let operands = [self.value(condition)?, self.value(a)?, self.value(b)?];
                 self.lanewise(at, operands, |[condition, a, b]| {
                     let first = condition.as_i64()? != 0;
                     (a.dtype() == b.dtype()).then_some(if first { a } else { b })
                 })
             }
-            Primitive::Cast => {
-                let [to, x] = op.parts();
-                let to = self.program.dtype(to)?;
-                let x = self.value(x)?;
-                self.cast(at, op, to, x)
+            Form::Converted(x) => {
+                let to = self.result(at, op)?;
+                let x = [self.value(x)?];
+                self.scalar_stream(at, op, &x)?;
+                self.lanewise(at, x, |[x]| Some(x.cast(to)))
             }
-            Primitive::IndexCast => {
-                let [x] = self.operands(op)?;
-                self.cast(at, op, DType::I64, x)
-            }
-            Primitive::Convert => {
-                let [like, x] = op.parts();
-                let to = self.type_of(like)?;
-                let x = self.value(x)?;
-                self.cast(at, op, to, x)
-            }
-            Primitive::Identity => {
-                let [function, like] = op.parts();
-                let function = self.program.binary_op(function)?;
-                let dtype = self.type_of(like)?;
+            Form::Start(function) => {
+                let function = self.operation(function)?;
+                let dtype = self.result(at, op)?;
                 let identity = function.identity(dtype).map(Value::Scalar);
                 identity.ok_or_else(|| Error::types(function.name().to_string(), &[dtype]))
             }
-            Primitive::One => {
-                let [like] = op.parts();
-                let dtype = self.type_of(like)?;
-                Ok(Value::Scalar(Scalar::from_f64(dtype, 1.0)))
-            }
-            Primitive::Dim => {
-                let [of, k] = op.parts();
-                self.dimension(of, k)
-            }
-            Primitive::Reduce => self.reduce(at, op),
-            Primitive::Broadcast => {
-                let [n, x] = op.parts();
-                let n = self.lane_count(n)?;
+            Form::Extent { of, k } if self.is_tensor(of) => self.extent(of, k),
+            Form::Extent { of, k } => self.dimension(of, k),
+            Form::Loop(own) if own.folds.is_some() => self.reduce(at, op.looped(own), own),
+            Form::Spread { lanes, x, below: None } => {
+                let n = self.lane_count(lanes)?;
                 let x = self.scalar(x)?;
                 Ok(Value::Lanes(vec![Some(x); n]))
             }
-            Primitive::Lanes => {
-                let [n, hi, x] = op.parts();
-                let n = self.lane_count(n)?;
+            Form::Spread { lanes, x, below: Some(hi) } => {
+                let n = self.lane_count(lanes)?;
                 let (hi, x) = (self.index(hi)?, self.index(x)?);
                 let lane = |k: usize| x.checked_add(k as i64).filter(|i| *i < hi).map(Scalar::I64);
                 Ok(Value::Lanes((0..n).map(lane).collect()))
             }
-            Primitive::Element => {
-                let [of] = op.parts();
-                let index: Vec<At> = (1..).map_while(|place| op.part(place)).collect();
-                self.element(of, &index)
+            Form::Element { tensor, index } => {
+                let index: Vec<At> = index.into_iter().map_while(|i| i).collect();
+                self.element(tensor, &index)
             }
-            Primitive::Extent => {
-                let [of, k] = op.parts();
-                self.extent(of, k)
-            }
-            Primitive::Vec => {
-                let [v, e, n, hi, x] = op.parts();
-                let mut lanes = Vec::new();
-                self.block(v, e, n, hi, |this, active| {
-                    lanes.push(if active { Some(this.scalar(x)?) } else { None });
+            Form::Replaced { variable, by: By::Lanes { from, lanes, hi }, x } => {
+                let mut values = Vec::new();
+                self.block(from, variable, lanes, hi, |this, active| {
+                    values.push(if active { Some(this.scalar(x)?) } else { None });
                     Ok(())
                 })?;
-                Ok(Value::Lanes(lanes))
+                Ok(Value::Lanes(values))
             }
-            _ => match self.elsewhere(primitive, op, Self::value) {
+            _ => match self.elsewhere(form, Self::value) {
                 Some(value) => value,
                 None => Err(self.wrong(at, "a value")),
             },
         }
     }
 
-    /// Evaluates all operands.
-    pub(super) fn operands<const N: usize>(&mut self, op: &Op) -> Result<[Value; N], Error> {
-        let mut values = [const { Value::Scalar(Scalar::I64(0)) }; N];
-        for (value, at) in values.iter_mut().zip(op.parts::<N>()) {
-            *value = self.value(at)?;
+    /// Returns a binary operation, which an operand may name.
+    fn operation(&self, op: Operation<At>) -> Result<BinaryOp, Error> {
+        match op {
+            Operation::Is(op) => Ok(op),
+            Operation::Named(at) => self.program.binary_op(at),
         }
-        Ok(values)
     }
 
-    pub(super) fn binary(
-        &self,
-        at: At,
-        op: &Op,
-        function: BinaryOp,
-        operands: [Value; 2],
-    ) -> Result<Value, Error> {
-        self.scalar_stream(at, op, &operands)?;
-        self.lanewise(at, operands, |[a, b]| function.apply(a, b))
-    }
-
-    pub(super) fn cast(&self, at: At, op: &Op, to: DType, x: Value) -> Result<Value, Error> {
-        let x = [x];
-        self.scalar_stream(at, op, &x)?;
-        self.lanewise(at, x, |[x]| Some(x.cast(to)))
+    /// Returns the element type that the row of a node's primitive states.
+    fn result(&mut self, at: At, op: &Op) -> Result<DType, Error> {
+        match op.typing {
+            Some(Typing::I64) => Ok(DType::I64),
+            Some(Typing::Named(to)) => self.program.dtype(to),
+            Some(Typing::Of(like)) => self.type_of(like),
+            None => Err(self.wrong(at, "a value of a known type")),
+        }
     }
 
     /// Returns the element type of an address, a tensor or a value. Only a value has to be evaluated for this.
     pub(super) fn type_of(&mut self, like: At) -> Result<DType, Error> {
         match self.program.ops[like].does {
-            Does::Root(..)
-            | Does::Operation(_)
-            | Does::Lowered(_)
-            | Does::Primitive(Primitive::Stored | Primitive::Index | Primitive::Freeze) => {
-                self.dtype(like)
-            }
-            Does::Primitive(Primitive::Vec | Primitive::Rename | Primitive::Fix)
-                if self.dtype(like).is_ok() =>
-            {
-                self.dtype(like)
-            }
+            Does::Root(..) | Does::Form(Form::Index { .. } | Form::Frozen(_)) => self.dtype(like),
+            _ if self.is_tensor(like) => self.dtype(like),
+            Does::Form(Form::Replaced { .. }) if self.dtype(like).is_ok() => self.dtype(like),
             _ => {
                 let like = match self.value(like)? {
                     Value::Scalar(x) => Some(x),

@@ -3,11 +3,13 @@
 //! Program text takes from the result what the variable of a unit's loop ranges over. To equivalence checking
 //! the result is a hint: rules must lead from it back to the program.
 
+use crate::make::Make;
 use crate::rebuild::{rebuild, try_rebuild};
 use crate::rules::{OpInfo, Operators};
 use crate::term::{Head, Node, Term, Terms};
 use egg::{Id, Language, Symbol};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::{Form, Operation};
 use ember_values::scalar::{BinaryOp, DType};
 
 /// The term on one processor that a term of any level erases to; names of variables stay. `None` if it is not
@@ -31,26 +33,20 @@ pub fn erased_as_far(term: &Term, operators: &Operators) -> Term {
 fn one(node: Node, operators: &Operators, made: &mut Terms) -> Option<Id> {
     let Some(info) = operators.of(&node) else { return Some(made.add(node)) };
     let operands = node.children();
-    let erased = match info.primitive() {
+    let mut make = Make::new(operators, |node| made.add(node));
+    Some(match info.form(operands) {
         // The operator only places its operand on a unit.
-        _ if info.is_transparent() => return info.parts(operands).map(|[x]| x),
-        Some(Primitive::Fetched | Primitive::Ahead) => {
-            let [_, address] = info.parts(operands)?;
-            operators.node(Primitive::Load, None, &[address])
+        Some(Form::Same(x)) => x,
+        Some(Form::Loaded { address, early: Some(_) }) => make.load(address),
+        Some(Form::Binary(op @ Operation::Named(_), [a, b])) => {
+            let op = op.known(|op| BinaryOp::parse(made.get(op)?.name()?))?;
+            Make::new(operators, |node| made.add(node)).binary(op, a, b)
         }
-        Some(Primitive::Apply) => {
-            let [op, a, b] = info.parts(operands)?;
-            let op = BinaryOp::parse(made.get(op)?.name()?)?;
-            operators.node(Primitive::Binary(op), None, &[a, b])
+        Some(Form::Converted(x)) if info.result(operands) == Some(Typing::I64) => {
+            make.cast(DType::I64, x)
         }
-        Some(Primitive::IndexCast) => {
-            let [x] = info.parts(operands)?;
-            let index = made.add(Node::op(DType::I64.name(), &[]));
-            operators.node(Primitive::Cast, None, &[index, x])
-        }
-        _ => own(&node, info, operators)?,
-    };
-    Some(made.add(erased))
+        _ => made.add(own(&node, info, operators)?),
+    })
 }
 
 /// The node that a node erases to by itself, under the names that operands have in both.

@@ -5,7 +5,8 @@ use crate::rules::Operators;
 use crate::term::{Head, Node};
 use egg::Id;
 use ember_values::primitive::Primitive;
-use ember_values::scalar::{BinaryOp, DType, Scalar};
+use ember_values::primitive::form::{Loop, Part};
+use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 /// Makes terms that run on one processor.
 pub struct Make<'a, F> {
@@ -45,11 +46,11 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
         if let Scalar::I64(n) = x {
             return self.int(n);
         }
-        self.real(x.dtype(), x.as_f64())
+        self.constant(x.dtype(), x.as_f64())
     }
 
-    /// Adds a literal number of a type other than i64.
-    fn real(&mut self, dtype: DType, x: f64) -> Id {
+    /// Adds a literal number of a type.
+    pub fn constant(&mut self, dtype: DType, x: f64) -> Id {
         let dtype = self.word(dtype.name());
         let x = (self.add)(Node::new(Head::real(x), &[]));
         self.op(Primitive::Constant, &[dtype, x])
@@ -73,6 +74,11 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
         self.op(Primitive::Iv, &[variable])
     }
 
+    /// Adds a function of a scalar.
+    pub fn unary(&mut self, op: UnaryOp, x: Id) -> Id {
+        self.op(Primitive::Unary(op), &[x])
+    }
+
     /// Adds a binary operation.
     pub fn binary(&mut self, op: BinaryOp, a: Id, b: Id) -> Id {
         self.op(Primitive::Binary(op), &[a, b])
@@ -94,6 +100,11 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
         self.op(Primitive::Root(written), &[name])
     }
 
+    /// Adds the tensor at an address, read-only after a barrier.
+    pub fn frozen(&mut self, address: Id) -> Id {
+        self.op(Primitive::Freeze, &[address])
+    }
+
     /// Adds an address with more indices.
     pub fn at(&mut self, address: Id, indices: &[Id]) -> Id {
         indices.iter().fold(address, |address, index| self.op(Primitive::Index, &[address, *index]))
@@ -102,6 +113,11 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
     /// Adds the value at an address.
     pub fn load(&mut self, address: Id) -> Id {
         self.op(Primitive::Load, &[address])
+    }
+
+    /// Adds one of two values, the first if a condition is not 0.
+    pub fn select(&mut self, condition: Id, [a, b]: [Id; 2]) -> Id {
+        self.op(Primitive::Select, &[condition, a, b])
     }
 
     /// Adds a scalar in every lane.
@@ -122,9 +138,61 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
         self.op(Primitive::Lanes, &[lanes, hi, from])
     }
 
+    /// Adds lanes folded into a scalar by an operation.
+    pub fn fold(&mut self, op: BinaryOp, x: Id) -> Id {
+        let op = self.word(op.name());
+        self.op(Primitive::Fold, &[op, x])
+    }
+
     /// Adds the tensor that is stored at an address.
     pub fn stored(&mut self, address: Id) -> Id {
         self.op(Primitive::Stored, &[address])
+    }
+
+    /// Adds a loop on one unit, which may fold the values of its body.
+    pub fn looped(&mut self, own: Loop<Id>) -> Id {
+        let Loop { variable, lo, hi, step, body, folds, .. } = own;
+        match folds {
+            None => self.op(Primitive::For, &[variable, lo, hi, step, body]),
+            Some((op, start)) => {
+                self.op(Primitive::Reduce, &[op, variable, lo, hi, step, start, body])
+            }
+        }
+    }
+
+    /// Adds a statement that stores a value, or folds it into memory by an operation.
+    pub fn write(&mut self, op: Option<BinaryOp>, address: Id, value: Id) -> Id {
+        match op {
+            None => self.op(Primitive::Store, &[address, value]),
+            Some(op) => {
+                let op = self.word(op.name());
+                self.op(Primitive::Accumulate, &[op, address, value])
+            }
+        }
+    }
+
+    /// Adds a statement that writes a product of matrices, the second of which may be given transposed.
+    pub fn product(&mut self, out: Id, [a, b]: [Id; 2], transposed: bool) -> Id {
+        self.op(Primitive::Matmul(transposed), &[out, a, b])
+    }
+
+    /// Adds a statement that writes a tensor to a part of another.
+    pub fn output(&mut self, to: Id, part: Part<Id>, from: Id) -> Id {
+        match part {
+            Part::Whole => self.op(Primitive::Output, &[to, from]),
+            Part::Slot(slot) => self.op(Primitive::OutputSlot, &[to, slot, from]),
+            Part::Columns(column) => self.op(Primitive::OutputColumns, &[to, column, from]),
+        }
+    }
+
+    /// Adds a statement after which a tensor holds zeros.
+    pub fn forgotten(&mut self, tensor: Id, statement: Id) -> Id {
+        self.op(Primitive::Forget, &[tensor, statement])
+    }
+
+    /// Adds the separation of what is written from what is read as frozen.
+    pub fn barrier(&mut self) -> Id {
+        self.op(Primitive::Barrier, &[])
     }
 
     /// Adds a statement that does nothing.

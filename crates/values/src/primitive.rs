@@ -5,37 +5,15 @@
 //! primitives compute on scalars, and the interpreter defines what they do to memory.
 
 mod ask;
+pub mod form;
 mod table;
 
 pub use ask::{Ask, OfRank, OfType, OfWidth, Part};
 pub use table::Primitive;
 
 use crate::scalar::{BinaryOp, ScalarPrice, UnaryOp};
+use form::{Form, Operation};
 use table::STRUCTURE;
-
-impl Primitive {
-    /// Returns the operation of a unary operation on scalars.
-    pub const fn unary(self) -> Option<UnaryOp> {
-        match self {
-            Primitive::Unary(op) => Some(op),
-            _ => None,
-        }
-    }
-
-    /// Returns the operation of a binary operation on scalars.
-    pub const fn binary(self) -> Option<BinaryOp> {
-        match self {
-            Primitive::Binary(op) => Some(op),
-            _ => None,
-        }
-    }
-
-    /// Returns true if the primitive evaluates a term in another environment or store. Rules reason with these
-    /// primitives, but no program contains them.
-    pub const fn is_elsewhere(self) -> bool {
-        matches!(self, Primitive::Vec | Primitive::Rename | Primitive::Fix | Primitive::After)
-    }
-}
 
 /// The element type of a term, derived from its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +26,17 @@ pub enum Typing<Operand> {
     Named(Operand),
 }
 
+impl<T> Typing<T> {
+    /// Returns the typing over other operands; `None` if the operand has no counterpart.
+    pub fn over<U>(self, of: impl FnOnce(T) -> Option<U>) -> Option<Typing<U>> {
+        Some(match self {
+            Typing::I64 => Typing::I64,
+            Typing::Of(operand) => Typing::Of(of(operand)?),
+            Typing::Named(operand) => Typing::Named(of(operand)?),
+        })
+    }
+}
+
 /// The vector width of a term, derived from its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width<Operand> {
@@ -57,6 +46,17 @@ pub enum Width<Operand> {
     Of(Operand),
     /// The literal number in an operand.
     Count(Operand),
+}
+
+impl<T> Width<T> {
+    /// Returns the width over other operands; `None` if the operand has no counterpart.
+    pub fn over<U>(self, of: impl FnOnce(T) -> Option<U>) -> Option<Width<U>> {
+        Some(match self {
+            Width::One => Width::One,
+            Width::Of(operand) => Width::Of(of(operand)?),
+            Width::Count(operand) => Width::Count(of(operand)?),
+        })
+    }
 }
 
 /// The price class of a primitive.
@@ -94,6 +94,8 @@ pub struct Row {
     pub name: &'static str,
     /// The primitive.
     pub primitive: Primitive,
+    /// The form, over the names of the operands.
+    pub form: Form<&'static str>,
     /// The names of its operands. An operand whose name ends in `?` is optional.
     pub operands: &'static [&'static str],
     /// The operands that are literal numbers in every program.
@@ -119,6 +121,7 @@ pub struct Row {
 const PLAIN: Row = Row {
     name: "",
     primitive: Primitive::Same,
+    form: Form::Label,
     operands: &[],
     literals: &[],
     typing: None,
@@ -142,6 +145,7 @@ const fn unary(op: UnaryOp) -> Row {
     Row {
         name: op.name(),
         primitive: Primitive::Unary(op),
+        form: Form::Unary(op, "x"),
         operands: &["x"],
         typing: Some(Typing::Of("x")),
         width: Some(Width::Of("x")),
@@ -156,6 +160,7 @@ const fn binary(op: BinaryOp) -> Row {
     Row {
         name: op.name(),
         primitive: Primitive::Binary(op),
+        form: Form::Binary(Operation::Is(op), ["a", "b"]),
         operands: &["a", "b"],
         typing: Some(if op.compares() { Typing::I64 } else { Typing::Of("a") }),
         width: Some(Width::Of("a")),

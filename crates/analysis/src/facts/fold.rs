@@ -4,7 +4,8 @@ use super::make::{dimension, dtype_named};
 use super::{EGraph, Fact};
 use egg::{Id, Language, Symbol};
 use ember_language::term::{Head, Node};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
+use ember_values::primitive::{Primitive, Typing};
 use ember_values::scalar::{DType, Scalar};
 
 /// The largest number of nodes that folding one class adds: a cast with its type, and a constant with its type.
@@ -38,7 +39,7 @@ pub(super) fn fold(egraph: &mut EGraph, id: Id) {
     let Some(node) = folded(&egraph[id].data) else { return };
     let is_folded = egraph[id].nodes.iter().any(|n| match node {
         Folded::Int(value) => n.head() == Head::Int(value),
-        Folded::Const(..) => egraph.analysis.operators().primitive(n) == Some(Primitive::Constant),
+        Folded::Const(..) => egraph.analysis.operators().literal(n).is_some(),
     });
     if is_folded || !room_to_fold(egraph) {
         return;
@@ -111,23 +112,22 @@ fn simplified(egraph: &EGraph, id: Id) -> Option<Simplified> {
     let [node] = egraph[id].nodes.as_slice() else { return None };
     let operators = egraph.analysis.operators();
     let info = operators.of(node)?;
-    let children = node.children();
-    match info.primitive()? {
-        Primitive::Dim => {
-            let [address, k] = info.parts(children)?;
-            let name = egraph.analysis.size_name(dimension(egraph, address, k)?)?;
+    match info.form(node.children())? {
+        Form::Extent { of, k } => {
+            let name = egraph.analysis.size_name(dimension(egraph, of, k)?)?;
             Some(Simplified::Size(operators.named(Primitive::Size, None)?, name))
         }
-        Primitive::Convert => {
-            let [_, value] = info.parts(children)?;
-            let operator = operators.named(Primitive::Cast, None)?;
-            Some(Simplified::Cast(operator, egraph[id].data.dtype?, value))
-        }
-        Primitive::Cast if info.unit.is_none() => {
-            let [dtype, value] = info.parts(children)?;
-            let from = egraph[value].data.dtype?;
-            (dtype_named(egraph, dtype)? == from).then_some(Simplified::Same(value))
-        }
+        Form::Converted(value) => match info.result(node.children())? {
+            Typing::Of(_) => {
+                let operator = operators.named(Primitive::Cast, None)?;
+                Some(Simplified::Cast(operator, egraph[id].data.dtype?, value))
+            }
+            Typing::Named(dtype) if info.unit.is_none() => {
+                let dtype = dtype_named(egraph, dtype)?;
+                (Some(dtype) == egraph[value].data.dtype).then_some(Simplified::Same(value))
+            }
+            Typing::Named(_) | Typing::I64 => None,
+        },
         _ => None,
     }
 }

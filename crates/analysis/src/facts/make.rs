@@ -7,7 +7,8 @@ use ember_language::rules::{OpInfo, Operators};
 use ember_language::term::{Head, Node};
 use ember_targets::dlc::Dim;
 use ember_values::affine::Affine;
-use ember_values::primitive::{Primitive, Typing, Width};
+use ember_values::primitive::form::{By, Form, Operation};
+use ember_values::primitive::{Typing, Width};
 use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE, Scalar};
 use std::collections::BTreeSet;
 
@@ -81,7 +82,7 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
     };
     // A tensor's element may be lowered to a loop, so that it counts as one; a lowered form without a loop corrects
     // this.
-    fact.has_loop |= info.looped().is_some() || info.is(Primitive::Element);
+    fact.has_loop |= info.looped().is_some() || matches!(info.form, Some(Form::Element { .. }));
     fact.address = AddressFact::make(egraph, node, info);
     fact.effects = Effects::make(egraph, node, info);
     fact.dtype = match info.typing {
@@ -120,61 +121,50 @@ fn operand<'a>(egraph: &'a EGraph, children: &[Id], i: usize) -> &'a Known {
 fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], id: Id, fact: &mut Fact) {
     let size = Interval { min: 0, max: LARGEST_SIZE as i64 };
     let data = |id: Id| &egraph[id].data;
-    match info.primitive() {
-        Some(Primitive::Variable) => {
-            fact.variable = info.parts(children).map(|[_, lo, hi, step]| (lo, hi, step));
-        }
-        Some(Primitive::Iv) => {
-            let Some([variable]) = info.parts(children) else { return };
+    let Some(form) = info.form(children) else { return };
+    match form {
+        Form::Variable { range: [lo, hi, step], .. } => fact.variable = Some((lo, hi, step)),
+        Form::Iv(variable) => {
             if let Some(&key) = data(variable).free.first() {
                 fact.affine = Some(Affine::variable(egraph.analysis.variable(key)));
             }
             fact.range = variable_range(egraph, variable);
             fact.constant = single_value(egraph, variable).map(Scalar::I64);
         }
-        Some(Primitive::Size) => {
+        Form::Size(_) => {
             // A size is the same in every iteration, so that it serves as a variable of forms.
             fact.range = size;
             fact.affine = Some(Affine::variable(id));
         }
-        Some(Primitive::Extent) => fact.range = size,
-        Some(Primitive::Dim) => {
+        Form::Extent { of, k } => {
             fact.range = size;
-            let extent =
-                info.parts(children).and_then(|[address, k]| dimension(egraph, address, k));
-            if let Some(Dim::Const(n)) = extent {
+            if let Some(Dim::Const(n)) = dimension(egraph, of, k) {
                 fact.constant = i64::try_from(n).ok().map(Scalar::I64);
             }
         }
-        Some(Primitive::Constant) => {
-            let number = info.parts(children).and_then(|[_, number]| real(egraph, number));
-            fact.constant = fact.dtype.zip(number).map(|(d, x)| Scalar::from_f64(d, x));
+        Form::Literal(number) => {
+            let typed = fact.dtype.zip(real(egraph, number));
+            fact.constant = typed.map(|(d, x)| Scalar::from_f64(d, x));
         }
-        Some(Primitive::Identity) => {
-            let op = info.parts(children).and_then(|[op, _]| binary_op(egraph, op));
+        Form::Start(op) => {
+            let op = op.known(|op| binary_op(egraph, op));
             fact.constant = op.zip(fact.dtype).and_then(|(op, dtype)| op.identity(dtype));
         }
-        Some(Primitive::One) => {
-            fact.constant = fact.dtype.map(|dtype| Scalar::from_f64(dtype, 1.0));
-        }
-        Some(Primitive::Cast | Primitive::Convert) => {
-            let Some([_, x]) = info.parts(children) else { return };
+        Form::Converted(x) => {
             fact.constant = fact.dtype.zip(data(x).constant).map(|(d, x)| x.cast(d));
             if fact.dtype == Some(DType::I64) && data(x).dtype == Some(DType::I64) {
                 fact.range = data(x).range;
                 fact.affine = data(x).affine.clone();
             }
         }
-        Some(Primitive::Fix) => {
-            let Some([variable, value, x]) = info.parts(children) else { return };
+        Form::Replaced { variable, by: By::Value(value), x } => {
             let key = data(variable).free.first().map(|key| egraph.analysis.variable(*key));
             let form = |id: Id| egraph.analysis.current(data(id).affine.as_ref()?);
             let forms = form(x).zip(form(value));
             let form = key.zip(forms).and_then(|(key, (x, value))| x.with(key, &value));
             fact.affine = form.filter(|_| fact.dtype == Some(DType::I64));
         }
-        Some(Primitive::Select) => {
-            let Some([condition, a, b]) = info.parts(children) else { return };
+        Form::Select { condition, a, b } => {
             // All operands are evaluated, so that a fault in one that is not chosen is the selection's, too.
             let both = data(a).constant.zip(data(b).constant);
             let chosen = both.zip(data(condition).integer());
@@ -183,12 +173,8 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], id: Id, fact: &mut Fac
                 fact.range = data(a).range.hull(data(b).range);
             }
         }
-        Some(Primitive::Unary(op)) => {
-            let Some([x]) = info.parts(children) else { return };
-            fact.constant = data(x).constant.and_then(|x| op.apply(x));
-        }
-        Some(Primitive::Binary(op)) => {
-            let Some([a, b]) = info.parts(children) else { return };
+        Form::Unary(op, x) => fact.constant = data(x).constant.and_then(|x| op.apply(x)),
+        Form::Binary(Operation::Is(op), [a, b]) => {
             arithmetic(fact, op, data(a), data(b));
             if let (BinaryOp::Sub, Some(range)) = (op, remainder(egraph, a, b)) {
                 fact.range = range;
@@ -202,8 +188,7 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], id: Id, fact: &mut Fac
 fn remainder(egraph: &EGraph, x: Id, product: Id) -> Option<Interval> {
     let operators = egraph.analysis.operators();
     let parts = |class: Id, op: BinaryOp| {
-        let primitive = Primitive::Binary(op);
-        egraph[class].nodes.iter().find_map(|node| operators.parts::<2>(node, primitive))
+        egraph[class].nodes.iter().find_map(|node| operators.binary(node, op))
     };
     let [quotient, c] = parts(product, BinaryOp::Mul)?;
     let [dividend, divisor] = parts(quotient, BinaryOp::Div)?;

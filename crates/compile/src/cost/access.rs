@@ -7,7 +7,7 @@ use ember_analysis::effects::variable_key;
 use ember_language::rules::{Kind, Loop, Unit};
 use ember_language::term::Node;
 use ember_targets::dlc::Hint;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use ember_values::scalar::BinaryOp;
 
 /// The cost of allocating a line in the last level cache, as a share of fetching one. An allocated line evicts another
@@ -17,16 +17,12 @@ pub(super) const POLLUTION: f64 = 1e-3;
 impl Model<'_> {
     /// Prices a statement of both units.
     pub(super) fn statement_of_both(&self, term: &Priced<'_>) -> Option<Summary> {
-        match term.primitive()? {
-            Primitive::Skip | Primitive::Barrier => Some(Summary::passive(term.operands)),
-            Primitive::Seq => Summary::merge(term.operands),
-            Primitive::For => self.access_loop(term),
-            Primitive::Store => {
-                let [address, _] = term.parts()?;
-                self.access_store(term, address.summary)
-            }
-            Primitive::Same if term.info.carries_from() == Some(Some(Unit::Execute)) => {
-                let [body] = term.parts()?;
+        match term.form()? {
+            Form::Sequence(None) | Form::Barrier => Some(Summary::passive(term.operands)),
+            Form::Sequence(Some(_)) => Summary::merge(term.operands),
+            Form::Loop(own) if own.folds.is_none() => self.access_loop(term),
+            Form::Write { op: None, address, .. } => self.access_store(term, address.summary),
+            Form::Same(body) if term.info.carries_from() == Some(Some(Unit::Execute)) => {
                 Some(self.callback(body.summary))
             }
             _ => None,
@@ -82,21 +78,20 @@ impl Model<'_> {
 
     /// Prices a stream or address of the access unit.
     pub(super) fn stream_term(&self, term: &Priced<'_>) -> Option<Summary> {
-        match term.primitive()? {
-            Primitive::Same if term.info.carries_from() == Some(None) => term.constant(),
-            Primitive::Iv => self.index(term, true),
-            Primitive::Root(_) | Primitive::Index | Primitive::Freeze => term.address(),
-            Primitive::Lanes => term.run(),
-            Primitive::Broadcast => term.broadcast(),
-            Primitive::IndexCast => {
-                let [x] = term.parts()?;
-                self.computed(term, x.summary.stride, 1.0)
-            }
-            Primitive::Apply | Primitive::Binary(_) => {
-                let (op, a, b) = term.binary()?;
+        match term.form()? {
+            Form::Same(number) if term.info.carries_from() == Some(None) => term.constant(number),
+            Form::Iv(variable) => self.index(term, variable.id, true),
+            Form::Root { name, .. } => Some(term.tensor(name.id)),
+            Form::Frozen(address) => Some(address.summary.clone()),
+            Form::Index { address, index } => Some(term.indexed(address.summary, index.summary)),
+            Form::Spread { lanes, x, below: Some(_) } => Some(term.run(lanes, x)),
+            Form::Spread { lanes, x, below: None } => term.broadcast(lanes, x),
+            Form::Converted(x) => self.computed(term, x.summary.stride, 1.0),
+            Form::Binary(op, [a, b]) => {
+                let (op, a, b) = (term.operation(op)?, a.summary, b.summary);
                 self.computed(term, moves(op, a, b), self.occupied(op, a, b))
             }
-            Primitive::Load => self.access_load(term),
+            Form::Loaded { address, early: None } => self.access_load(term, address.summary),
             _ => None,
         }
     }
@@ -113,9 +108,7 @@ impl Model<'_> {
     }
 
     /// Prices a load through the access unit. Without a hint, the loaded lines are allocated.
-    fn access_load(&self, term: &Priced<'_>) -> Option<Summary> {
-        let [address] = term.parts()?;
-        let address = address.summary;
+    fn access_load(&self, term: &Priced<'_>, address: &Summary) -> Option<Summary> {
         let hint = match term.info.first_of(Kind::Label) {
             Some(at) => {
                 let nodes = &term.egraph[term.child(at)?].nodes;

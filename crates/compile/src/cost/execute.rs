@@ -1,59 +1,57 @@
 //! The cost of statements and values of the execute unit, or of the only core in a coupled program.
 
 use super::summary::Load;
-use super::term::Priced;
+use super::term::{Operand, Priced};
 use super::{Cost, Goal, Model, Summary};
 use ember_analysis::effects::variable_key;
 use ember_analysis::facts::dtype_named;
 use ember_language::rules::{Kind, Loop, Unit};
-use ember_values::primitive::{Price, Primitive, Typing};
+use ember_values::primitive::form::{Early, Form};
+use ember_values::primitive::{Price, Typing};
 use ember_values::scalar::DType;
 
 impl Model<'_> {
     /// Prices a statement or value that the execute unit (or the only core) runs.
     pub(super) fn execute(&self, term: &Priced<'_>) -> Option<Summary> {
-        match term.primitive()? {
-            Primitive::Skip | Primitive::Barrier | Primitive::Dim => {
+        match term.form()? {
+            Form::Sequence(None) | Form::Barrier | Form::Extent { .. } => {
                 Some(Summary::passive(term.operands))
             }
-            Primitive::Seq => Summary::merge(term.operands),
-            Primitive::For => self.execute_loop(term, None),
-            Primitive::Reduce => self.reduction(term),
-            Primitive::Matmul(_) => {
+            Form::Sequence(Some(_)) => Summary::merge(term.operands),
+            Form::Loop(Loop { folds: None, .. }) => self.execute_loop(term, None),
+            Form::Loop(Loop { folds: Some(_), .. }) => self.reduction(term),
+            Form::Product { .. } => {
                 let mut summary = Summary::merge(term.operands)?;
                 summary.touched.extend(term.operands.iter().filter_map(|x| x.tensor));
                 // A matrix product has no competing form, so its own cost decides nothing.
                 summary.cost = summary.cost + self.rates.operations(1.0);
                 summary.admissible().then_some(summary)
             }
-            Primitive::Store => {
-                let [address, _] = term.parts()?;
-                self.write(term, address.summary)
-            }
-            Primitive::Accumulate => {
-                let [_, address, _] = term.parts()?;
+            Form::Write { op: None, address, .. } => self.write(term, address.summary),
+            Form::Write { op: Some(_), address, .. } => {
                 let mut summary = self.write(term, address.summary)?;
                 let read = self.rates.load(address.summary.bytes());
                 summary.cost = summary.cost + read + self.arithmetic(address.summary, 1.0);
                 Some(summary)
             }
-            Primitive::Same => self.carried(term),
-            Primitive::Iv => self.index(term, false),
-            Primitive::Root(_) | Primitive::Index | Primitive::Freeze => term.address(),
-            Primitive::Lanes => term.run(),
-            Primitive::Load => term.parts().map(|[address]| self.load(address.summary)),
-            Primitive::Fetched => self.fetch(term),
-            Primitive::Ahead => self.ahead(term),
-            Primitive::Broadcast => {
-                let mut summary = term.broadcast()?;
+            Form::Same(x) => self.carried(term, x),
+            Form::Iv(variable) => self.index(term, variable.id, false),
+            Form::Root { name, .. } => Some(term.tensor(name.id)),
+            Form::Frozen(address) => Some(address.summary.clone()),
+            Form::Index { address, index } => Some(term.indexed(address.summary, index.summary)),
+            Form::Spread { lanes, x, below: Some(_) } => Some(term.run(lanes, x)),
+            Form::Loaded { address, early } => match early {
+                None => Some(self.load(address.summary)),
+                Some(Early::Fetched(ahead)) => self.fetch(term, ahead.summary, address.summary),
+                Some(Early::Asked(later)) => Some(self.ahead(later.summary, address.summary)),
+            },
+            Form::Spread { lanes, x, below: None } => {
+                let mut summary = term.broadcast(lanes, x)?;
                 summary.cost = summary.cost + self.rates.vector(1.0);
                 Some(summary)
             }
-            Primitive::Cast | Primitive::IndexCast => self.conversion(term),
-            Primitive::Fold => {
-                let [_, x] = term.parts()?;
-                self.folded_lanes(term, x.summary)
-            }
+            Form::Converted(_) => self.conversion(term),
+            Form::Fold { x, .. } => self.folded_lanes(term, x.summary),
             _ => self.operation(term),
         }
     }
@@ -73,13 +71,12 @@ impl Model<'_> {
     }
 
     /// Prices a term that means its operand: a popped stream, a constant, or a value that is held in a register.
-    fn carried(&self, term: &Priced<'_>) -> Option<Summary> {
-        let [x] = term.parts()?;
+    fn carried(&self, term: &Priced<'_>, x: Operand<'_>) -> Option<Summary> {
         let is_value = term.info.kind == Some(Kind::Value);
         match (term.info.carries_from()?, term.info.unit) {
             (Some(Unit::Execute), Some(Unit::Execute)) if is_value => self.held(term, x.summary),
             (from, to) if from == to => Some(x.summary.clone()),
-            (None, _) if is_value => term.constant(),
+            (None, _) if is_value => term.constant(x),
             (Some(Unit::Access), _) if is_value => Some(self.popped(x.summary)),
             _ => None,
         }
@@ -131,19 +128,16 @@ impl Model<'_> {
 
     /// Prices a load of what an earlier iteration asked for: its latency is hidden, and its lines are asked for by an
     /// operation each.
-    fn ahead(&self, term: &Priced<'_>) -> Option<Summary> {
-        let [later, address] = term.parts()?;
-        let load = self.load(address.summary);
-        let lines = (address.summary.bytes() / self.rates.line_bytes).max(1.0);
-        let asked = later.summary.cost + self.rates.operations(lines);
-        let hidden = Cost { execute: address.summary.cost.execute, ..load.cost };
-        Some(Summary { cost: hidden + asked, ..load })
+    fn ahead(&self, later: &Summary, address: &Summary) -> Summary {
+        let load = self.load(address);
+        let lines = (address.bytes() / self.rates.line_bytes).max(1.0);
+        let asked = later.cost + self.rates.operations(lines);
+        let hidden = Cost { execute: address.cost.execute, ..load.cost };
+        Summary { cost: hidden + asked, ..load }
     }
 
     /// Prices a load of prefetched data; `None` if the address depends on no loop of the access unit.
-    fn fetch(&self, term: &Priced<'_>) -> Option<Summary> {
-        let [ahead, address] = term.parts()?;
-        let (ahead, address) = (ahead.summary, address.summary);
+    fn fetch(&self, term: &Priced<'_>, ahead: &Summary, address: &Summary) -> Option<Summary> {
         if !self.fetches || ahead.stream_scope.is_empty() {
             return None;
         }

@@ -23,7 +23,8 @@ use ember_analysis::facts::{EGraph, Facts};
 use ember_extract::CostModel;
 use ember_language::rules::{Kind, Unit};
 use ember_language::term::{Head, Node};
-use ember_values::primitive::{Price, Primitive};
+use ember_values::primitive::Price;
+use ember_values::primitive::form::{Form, Operation};
 use rustc_hash::FxHashMap;
 use term::Priced;
 
@@ -134,8 +135,8 @@ impl Model<'_> {
     /// program.
     fn unplaced(&self, term: &Priced<'_>) -> Option<Summary> {
         let passive = Summary::passive(term.operands);
-        match (term.info.kind?, term.primitive()) {
-            (Kind::Value, Some(Primitive::Size | Primitive::Constant)) => {
+        match (term.info.kind?, term.form()) {
+            (Kind::Value, Some(Form::Size(_) | Form::Literal(_))) => {
                 Some(Summary { literal: true, ..passive })
             }
             (Kind::Value | Kind::Address | Kind::Statement, _) if self.goal == Goal::Coupled => {
@@ -143,10 +144,10 @@ impl Model<'_> {
             }
             (Kind::Statement, _) => None,
             // Arithmetic on sizes is evaluated when the program is bound to its data.
-            (Kind::Value, Some(Primitive::Binary(_))) => {
+            (Kind::Value, Some(Form::Binary(Operation::Is(_), _))) => {
                 Some(Summary { literal: term.operands.iter().all(|x| x.literal), ..passive })
             }
-            (Kind::Value | Kind::Address, primitive) => primitive.map(|_| passive),
+            (Kind::Value | Kind::Address, form) => form.map(|_| passive),
             // Tensors occur in the names of loop variables. The operations on them must be lowered.
             _ => Some(passive),
         }
@@ -231,15 +232,14 @@ impl Model<'_> {
     }
 
     /// Prices the value of a loop variable on one of the units.
-    fn index(&self, term: &Priced<'_>, stream: bool) -> Option<Summary> {
-        let [variable] = term.parts()?;
-        let key = variable_key(term.egraph, variable.id)?;
+    fn index(&self, term: &Priced<'_>, variable: Id, stream: bool) -> Option<Summary> {
+        let key = variable_key(term.egraph, variable)?;
         let mut summary = Summary::passive(&[]);
         let scope = if stream { &mut summary.stream_scope } else { &mut summary.execute_scope };
         scope.insert(key);
         summary.element = 8.0;
         // A variable with a single value does not move.
-        let range = term.egraph[variable.id].data.range;
+        let range = term.egraph[variable].data.range;
         summary.stride = (range.min < range.max).then_some(key);
         Some(summary)
     }

@@ -6,7 +6,7 @@ use egg::{Id, Language};
 use ember_analysis::facts::{EGraph, binary_op};
 use ember_language::rules::{Loop, OpInfo};
 use ember_language::term::{Head, Node};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{Form, Operation};
 use ember_values::scalar::BinaryOp;
 
 /// A node with a known operator and the summaries of its operands.
@@ -25,21 +25,16 @@ pub(super) struct Operand<'a> {
 }
 
 impl<'a> Priced<'a> {
-    /// Returns the primitive of the operator.
-    pub fn primitive(&self) -> Option<Primitive> {
-        self.info.primitive()
+    /// Returns the form of the term.
+    pub fn form(&self) -> Option<Form<Operand<'a>>> {
+        let operand =
+            |at: usize| Some(Operand { id: self.child(at)?, summary: *self.operands.get(at)? });
+        self.info.form?.over(operand)
     }
 
     /// Returns the e-class of the operand at a position.
     pub fn child(&self, at: usize) -> Option<Id> {
         self.node.children().get(at).copied()
-    }
-
-    /// Returns the first operands in the order of the primitive's row.
-    pub fn parts<const N: usize>(&self) -> Option<[Operand<'a>; N]> {
-        let ids: [Id; N] = self.info.parts(self.node.children())?;
-        let summaries: [&Summary; N] = self.info.arranged(self.operands)?;
-        Some(std::array::from_fn(|at| Operand { id: ids[at], summary: summaries[at] }))
     }
 
     /// Returns the variable and the operands of a loop.
@@ -48,39 +43,24 @@ impl<'a> Priced<'a> {
         Some((self.child(own.variable)?, own.of(self.operands)?))
     }
 
-    /// Returns the binary operation of the operator, or the one that an operand names, with its two operands.
-    pub fn binary(&self) -> Option<(BinaryOp, &'a Summary, &'a Summary)> {
-        match self.primitive()? {
-            Primitive::Binary(op) => {
-                let [a, b] = self.parts()?;
-                Some((op, a.summary, b.summary))
-            }
-            Primitive::Apply => {
-                let [op, a, b] = self.parts()?;
-                Some((binary_op(self.egraph, op.id)?, a.summary, b.summary))
-            }
-            _ => None,
-        }
+    /// Returns a binary operation, which an operand may name.
+    pub fn operation(&self, op: Operation<Operand<'a>>) -> Option<BinaryOp> {
+        op.known(|op| binary_op(self.egraph, op.id))
     }
 
-    /// Prices an address: a tensor, possibly frozen, or an address with one more index.
-    pub fn address(&self) -> Option<Summary> {
-        match self.primitive()? {
-            Primitive::Root(_) => self.parts().map(|[name]| self.tensor(name.id)),
-            Primitive::Freeze => self.parts().map(|[address]| address.summary.clone()),
-            Primitive::Index => self.parts().map(|[address, index]| Summary {
-                tensor: address.summary.tensor,
-                element: address.summary.element,
-                lanes: index.summary.lanes.max(address.summary.lanes),
-                stride: index.summary.stride,
-                ..self.together()
-            }),
-            _ => None,
+    /// Prices an address with one more index.
+    pub fn indexed(&self, address: &Summary, index: &Summary) -> Summary {
+        Summary {
+            tensor: address.tensor,
+            element: address.element,
+            lanes: index.lanes.max(address.lanes),
+            stride: index.stride,
+            ..self.together()
         }
     }
 
     /// Prices the root of an address.
-    fn tensor(&self, name: Id) -> Summary {
+    pub fn tensor(&self, name: Id) -> Summary {
         let name = self.egraph[name].nodes.iter().find_map(|n| match n.head() {
             Head::Op(name) => Some(name),
             _ => None,
@@ -92,23 +72,20 @@ impl<'a> Priced<'a> {
     }
 
     /// Prices a run of indices that starts at a scalar.
-    pub fn run(&self) -> Option<Summary> {
-        let [count, _, first] = self.parts()?;
-        let (lanes, stride) = (self.lanes(count), first.summary.stride);
-        Some(Summary { element: 8.0, lanes, stride, ..self.together() })
+    pub fn run(&self, lanes: Operand<'_>, first: Operand<'_>) -> Summary {
+        let (lanes, stride) = (self.lanes(lanes), first.summary.stride);
+        Summary { element: 8.0, lanes, stride, ..self.together() }
     }
 
     /// Prices a scalar that is broadcast to all lanes.
-    pub fn broadcast(&self) -> Option<Summary> {
-        let [count, x] = self.parts()?;
+    pub fn broadcast(&self, lanes: Operand<'_>, x: Operand<'_>) -> Option<Summary> {
         let mut summary = Summary::merge(self.operands)?;
-        (summary.element, summary.lanes) = (x.summary.element, self.lanes(count));
+        (summary.element, summary.lanes) = (x.summary.element, self.lanes(lanes));
         Some(summary)
     }
 
     /// Prices a constant on one of the units.
-    pub fn constant(&self) -> Option<Summary> {
-        let [number] = self.parts()?;
+    pub fn constant(&self, number: Operand<'_>) -> Option<Summary> {
         number.summary.literal.then(|| Summary { element: 8.0, ..Summary::passive(&[]) })
     }
 

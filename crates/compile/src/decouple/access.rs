@@ -10,7 +10,7 @@ use ember_language::rules::{Loop, Unit};
 use ember_targets::dlc::{
     Action, Case, CaseId, Expr, Program, RegisterId, Stmt, StreamId, StreamKind, Type,
 };
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 impl Lowering<'_> {
@@ -38,15 +38,13 @@ impl Lowering<'_> {
             return Ok(());
         }
         match self.terms.on(id, Some(Unit::Both)) {
-            Some(Primitive::Skip) => Ok(()),
-            Some(Primitive::Seq) => {
-                let [first, second] = self.terms.operands(id)?;
+            Some(Form::Sequence(None)) => Ok(()),
+            Some(Form::Sequence(Some([first, second]))) => {
                 self.both(first)?;
                 self.both(second)
             }
-            Some(Primitive::For) => self.access_loop(id),
-            Some(Primitive::Store) => {
-                let [address, value] = self.terms.operands(id)?;
+            Some(Form::Loop(own)) if own.folds.is_none() => self.access_loop(id, own),
+            Some(Form::Write { op: None, address, value }) => {
                 let (addr, ty, spread) = self.stream_address(address)?;
                 if spread.is_some() {
                     return Err(self.terms.error(id, "writes one element from several lanes"));
@@ -59,7 +57,7 @@ impl Lowering<'_> {
                 self.access_level(id)?.perform(Action::Store { addr, value });
                 Ok(())
             }
-            Some(Primitive::Barrier) => {
+            Some(Form::Barrier) => {
                 let level = self.access_level(id)?;
                 level.perform(Action::Barrier);
                 // Memory may change at a barrier, so nothing is popped across it.
@@ -75,8 +73,8 @@ impl Lowering<'_> {
         }
     }
 
-    fn access_loop(&mut self, id: Id) -> Result<(), DecoupleError> {
-        let Loop { variable: var, lo, hi, step, body, .. } = self.terms.looped(id)?;
+    fn access_loop(&mut self, id: Id, own: Loop<Id>) -> Result<(), DecoupleError> {
+        let Loop { variable: var, lo, hi, step, body, .. } = own;
         let (unit, _) = self.unit(var, (lo, hi), step)?;
         self.enter(var, FrameKind::Access(Level { unit: Some(unit), ..Level::default() }))?;
         self.both(body)?;

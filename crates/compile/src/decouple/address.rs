@@ -7,7 +7,7 @@ use super::values::{Typed, broadcast};
 use egg::Id;
 use ember_language::rules::Unit;
 use ember_targets::dlc::{Addr, Expr, Lanes, TensorId, Type};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{Form, Operation};
 use ember_values::scalar::{BinaryOp, DType};
 
 /// One index of an address.
@@ -25,19 +25,15 @@ impl Lowering<'_> {
         let mut indices = Vec::new();
         let mut at = id;
         loop {
-            match self.terms.primitive(at) {
-                Some(Primitive::Index) => {
-                    let [inner, index] = self.terms.operands(at)?;
+            match self.terms.form(at) {
+                Some(Form::Index { address, index }) => {
                     indices.push(index);
-                    at = inner;
+                    at = address;
                 }
                 // A written tensor becomes read-only at a barrier, but its location does not change.
-                Some(Primitive::Freeze) => [at] = self.terms.operands(at)?,
-                Some(Primitive::Same) if !self.terms.is_boundary(at) => {
-                    [at] = self.terms.operands(at)?;
-                }
-                Some(Primitive::Root(_)) => {
-                    let [name] = self.terms.operands(at)?;
+                Some(Form::Frozen(address)) => at = address,
+                Some(Form::Same(address)) if !self.terms.is_boundary(at) => at = address,
+                Some(Form::Root { name, .. }) => {
                     indices.reverse();
                     return Ok((self.tensor(name)?, indices));
                 }
@@ -136,18 +132,15 @@ impl Lowering<'_> {
             return Ok(index);
         }
         match self.terms.on(id, self.runs_on) {
-            Some(Primitive::Lanes) => {
-                let [n, hi, x] = self.terms.operands(id)?;
-                let (count, limit) = (self.lanes(n)?, self.index_value(hi)?);
-                Ok(Index { run: Some((count, limit)), ..scalar(self.index_value(x)?) })
+            Some(Form::Spread { lanes, x, below }) => {
+                let count = self.lanes(lanes)?;
+                let (run, spread) = match below {
+                    Some(hi) => (Some((count, self.index_value(hi)?)), None),
+                    None => (None, Some(count)),
+                };
+                Ok(Index { base: self.index_value(x)?, run, spread })
             }
-            Some(Primitive::Broadcast) => {
-                let [n, x] = self.terms.operands(id)?;
-                let count = self.lanes(n)?;
-                Ok(Index { spread: Some(count), ..scalar(self.index_value(x)?) })
-            }
-            Some(Primitive::Binary(op @ (BinaryOp::Add | BinaryOp::Sub))) => {
-                let [a, b] = self.terms.operands(id)?;
+            Some(Form::Binary(Operation::Is(op @ (BinaryOp::Add | BinaryOp::Sub)), [a, b])) => {
                 if !self.is_lanewise(a) && !self.is_lanewise(b) {
                     return Ok(scalar(self.index_value(id)?));
                 }
@@ -161,9 +154,8 @@ impl Lowering<'_> {
     /// Lowers a run that the execute unit pops, whose base and limit are streams.
     fn popped_lanes(&mut self, id: Id) -> Result<Option<Index>, DecoupleError> {
         let popped = self.terms.carried(id, Some(Unit::Execute), Some(Unit::Access));
-        let is_run = |stream: &Id| self.terms.primitive(*stream) == Some(Primitive::Lanes);
-        let Some(lanes) = popped.filter(is_run) else { return Ok(None) };
-        let [n, hi, x] = self.terms.operands(lanes)?;
+        let run = popped.and_then(|stream| self.terms.run(stream));
+        let Some([n, hi, x]) = run else { return Ok(None) };
         let count = self.lanes(n)?;
         let (hi, x) = (self.index_stream(hi)?, self.index_stream(x)?);
         let (limit, base) = (self.stream_value(hi), self.stream_value(x));
@@ -190,9 +182,9 @@ impl Lowering<'_> {
         let mut rest = vec![id];
         while let Some(id) = rest.pop() {
             match self.terms.on(id, self.runs_on) {
-                Some(Primitive::Lanes | Primitive::Broadcast) => return true,
-                Some(Primitive::Binary(BinaryOp::Add | BinaryOp::Sub)) => {
-                    rest.extend(egg::Language::children(self.terms.node(id)));
+                Some(Form::Spread { .. }) => return true,
+                Some(Form::Binary(Operation::Is(BinaryOp::Add | BinaryOp::Sub), operands)) => {
+                    rest.extend(operands);
                 }
                 _ => {}
             }

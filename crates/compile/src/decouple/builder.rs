@@ -12,7 +12,7 @@ use ember_language::term::Term;
 use ember_targets::dlc::{
     Program, Register, RegisterId, Stmt, Stream, StreamId, StreamKind, Type, UnitId,
 };
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use std::collections::BTreeMap;
 
 /// The maximum loop depth, which allows programs to be traversed recursively.
@@ -110,7 +110,7 @@ impl<'a> Lowering<'a> {
 
     /// Enters a loop.
     pub(super) fn enter(&mut self, var: Id, kind: FrameKind) -> Result<(), DecoupleError> {
-        if self.terms.primitive(var) != Some(Primitive::Variable) {
+        if !matches!(self.terms.form(var), Some(Form::Variable { .. })) {
             return Err(self.terms.error(var, "is not a loop variable"));
         }
         if self.frames.len() > MAX_LOOPS {

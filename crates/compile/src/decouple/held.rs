@@ -8,7 +8,7 @@ use super::values::Typed;
 use egg::{Id, Language};
 use ember_language::rules::Unit;
 use ember_targets::dlc::{Expr, Hint, Stmt, StreamId};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{Early, Form};
 
 impl Lowering<'_> {
     /// Returns a held value in its register, and computes it on first use.
@@ -50,21 +50,18 @@ impl Lowering<'_> {
             return Ok(self.level_of_stream(stream));
         }
         match self.terms.on(id, unit) {
-            Some(Primitive::Fetched) => {
-                let [ahead] = self.terms.operands(id)?;
+            Some(Form::Loaded { early: Some(Early::Fetched(ahead)), .. }) => {
                 let (stream, _) = self.mem_stream(Hint::TemporalL2, ahead)?;
                 return Ok(self.level_of_stream(stream));
             }
             Some(
-                Primitive::Same
-                | Primitive::Unary(_)
-                | Primitive::Binary(_)
-                | Primitive::Apply
-                | Primitive::Select
-                | Primitive::Cast
-                | Primitive::IndexCast
-                | Primitive::Broadcast
-                | Primitive::Fold,
+                Form::Same(_)
+                | Form::Unary(..)
+                | Form::Binary(..)
+                | Form::Select { .. }
+                | Form::Converted(_)
+                | Form::Spread { below: None, .. }
+                | Form::Fold { .. },
             ) => {}
             _ => {
                 let error = self.terms.error(id, "cannot be held in a register");

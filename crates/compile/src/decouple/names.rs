@@ -3,7 +3,7 @@
 use super::terms::Terms;
 use egg::Id;
 use ember_language::rules::Kind;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use std::collections::BTreeMap;
 
 /// A generator of unique names.
@@ -37,7 +37,7 @@ pub fn loop_name(terms: &Terms<'_>, var: Id) -> String {
     loop {
         let children = egg::Language::children(terms.node(at));
         let Some(&first) = children.first() else { return format!("i{suffix}") };
-        if terms.primitive(at) != Some(Primitive::Variable) {
+        if !matches!(terms.form(at), Some(Form::Variable { .. })) {
             let kinds = terms.info(at).map_or(&[][..], |info| &info.operand_kinds);
             match (kinds, terms.int(first)) {
                 ([Some(Kind::Variable), ..], _) => {

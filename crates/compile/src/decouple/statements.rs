@@ -11,7 +11,7 @@ use ember_targets::dlc::{
     Action, Expr, Loop as Counted, RegisterId, Stmt, StreamId, TensorId, TraversalUnit, Type,
     UnitId,
 };
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use ember_values::scalar::{BinaryOp, DType};
 use std::collections::BTreeMap;
 
@@ -27,36 +27,28 @@ impl Lowering<'_> {
 
     fn statement_here(&mut self, id: Id) -> Result<(), DecoupleError> {
         match self.terms.on(id, self.runs_on) {
-            Some(Primitive::Skip) => Ok(()),
+            Some(Form::Sequence(None)) => Ok(()),
             // A single unit runs in order, so it needs no barrier.
-            Some(Primitive::Barrier) if self.runs_on.is_none() => Ok(()),
-            Some(Primitive::Seq) => {
-                let [first, second] = self.terms.operands(id)?;
+            Some(Form::Barrier) if self.runs_on.is_none() => Ok(()),
+            Some(Form::Sequence(Some([first, second]))) => {
                 self.statement(first)?;
                 self.statement(second)
             }
-            Some(Primitive::Store) => {
-                let [address, value] = self.terms.operands(id)?;
+            Some(Form::Write { op, address, value }) => {
+                let op = op.map(|op| self.binary_op(op)).transpose()?;
                 // The value is lowered first, because it may be a reduction, whose loop precedes the store.
                 let value = self.value(value)?;
                 let (addr, ty) = self.target(address)?;
                 self.same_type(id, ty, &value)?;
-                self.block.push(Stmt::Store(addr, value.expr));
+                self.block.push(match op {
+                    Some(op) => Stmt::Accumulate(op, addr, value.expr),
+                    None => Stmt::Store(addr, value.expr),
+                });
                 Ok(())
             }
-            Some(Primitive::Accumulate) => {
-                let [op, address, value] = self.terms.operands(id)?;
-                let op = self.binary_op(op)?;
-                let value = self.value(value)?;
-                let (addr, ty) = self.target(address)?;
-                self.same_type(id, ty, &value)?;
-                self.block.push(Stmt::Accumulate(op, addr, value.expr));
-                Ok(())
-            }
-            Some(Primitive::Matmul(transposed)) => {
-                let operands: [Id; 3] = self.terms.operands(id)?;
+            Some(Form::Product { out, factors: [a, b], transposed }) => {
                 let mut tensors = [TensorId(0); 3];
-                for (tensor, operand) in tensors.iter_mut().zip(operands) {
+                for (tensor, operand) in tensors.iter_mut().zip([out, a, b]) {
                     let (found, indices) = self.address_parts(operand)?;
                     if !indices.is_empty() {
                         return Err(self.terms.error(operand, "a product takes whole tensors"));
@@ -67,8 +59,7 @@ impl Lowering<'_> {
                 self.block.push(Stmt::Matmul { out, a, b, transposed });
                 Ok(())
             }
-            Some(Primitive::For) => {
-                let own = self.terms.looped(id)?;
+            Some(Form::Loop(own)) if own.folds.is_none() => {
                 self.looped(own, |l| l.statement(own.body))
             }
             _ => match self.terms.carried(id, self.runs_on, self.runs_on) {
@@ -93,8 +84,7 @@ impl Lowering<'_> {
     }
 
     /// Lowers a reduction to a register and a loop before its use.
-    pub(super) fn reduce(&mut self, id: Id) -> Result<Typed, DecoupleError> {
-        let own = self.terms.looped(id)?;
+    pub(super) fn reduce(&mut self, id: Id, own: Loop<Id>) -> Result<Typed, DecoupleError> {
         let Some((op, start)) = own.folds else {
             return Err(self.terms.error(id, "folds nothing"));
         };

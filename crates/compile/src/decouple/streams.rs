@@ -5,7 +5,8 @@ use super::builder::Lowering;
 use egg::{Id, Language};
 use ember_language::rules::{Kind, Unit};
 use ember_targets::dlc::{Addr, Expr, Hint, Lanes, StreamId, StreamKind, Type, UnitId};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::Form;
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 impl Lowering<'_> {
@@ -46,8 +47,7 @@ impl Lowering<'_> {
                 .ok_or_else(|| self.terms.error(id, "is not a constant of the access unit"));
         }
         match self.terms.on(id, Some(Unit::Access)) {
-            Some(Primitive::Iv) => {
-                let [var] = self.terms.operands(id)?;
+            Some(Form::Iv(var)) => {
                 let frame = self.frame_of(var)?;
                 let Some(unit) = self.frames[frame].unit() else {
                     let error = self.terms.error(
@@ -60,34 +60,24 @@ impl Lowering<'_> {
                 let ty = Type::scalar(DType::I64);
                 Ok(self.intern(&name, ty, StreamKind::IndVar(unit), Some(unit)))
             }
-            Some(Primitive::IndexCast) => {
-                let [from] = self.terms.operands(id)?;
+            Some(Form::Converted(from)) if self.terms.result(id) == Some(Typing::I64) => {
                 self.index_stream(from)
             }
-            Some(Primitive::Broadcast) => {
-                let [n, x] = self.terms.operands(id)?;
-                let lanes = self.lanes(n)?;
+            Some(Form::Spread { lanes, x, below: None }) => {
+                let lanes = self.lanes(lanes)?;
                 let x = self.stream(x)?;
                 self.spread(lanes, x).ok_or_else(|| {
                     let ty = self.stream_type(x);
                     self.terms.error(id, format!("spreads a scalar, not {ty}"))
                 })
             }
-            Some(Primitive::Load) => {
-                let [address] = self.terms.operands(id)?;
+            Some(Form::Loaded { address, early: None }) => {
                 let hint = self.hint(id)?;
                 let (loaded, spread) = self.mem_stream(hint, address)?;
                 Ok(spread.and_then(|lanes| self.spread(lanes, loaded)).unwrap_or(loaded))
             }
-            Some(Primitive::Apply) => {
-                let [op, a, b] = self.terms.operands(id)?;
-                self.arithmetic(id, self.binary_op(op)?, a, b)
-            }
-            Some(Primitive::Binary(op)) => {
-                let [a, b] = self.terms.operands(id)?;
-                self.arithmetic(id, op, a, b)
-            }
-            Some(Primitive::Lanes) => {
+            Some(Form::Binary(op, [a, b])) => self.arithmetic(id, self.operation(op)?, a, b),
+            Some(Form::Spread { .. }) => {
                 Err(self.terms.error(id, "stands only in the last index of an address"))
             }
             _ => Err(self.terms.unexpected(id, "a stream")),
@@ -145,18 +135,19 @@ impl Lowering<'_> {
         let mut spread = None;
         let last = indices.len().saturating_sub(1);
         for (at, &i) in indices.iter().enumerate() {
-            if at == last && self.terms.primitive(i) == Some(Primitive::Lanes) {
-                let [n, hi, x] = self.terms.operands(i)?;
-                let count = self.lanes(n)?;
-                addr.lanes = Some(Lanes { count, limit: self.index_stream(hi)? });
-                addr.index.push(self.index_stream(x)?);
-            } else if self.terms.primitive(i) == Some(Primitive::Broadcast) {
-                let [n, x] = self.terms.operands(i)?;
-                spread = Some(self.lanes(n)?);
-                addr.index.push(self.index_stream(x)?);
-            } else {
-                addr.index.push(self.index_stream(i)?);
-            }
+            let index = match self.terms.form(i) {
+                Some(Form::Spread { lanes, x, below: Some(hi) }) if at == last => {
+                    let count = self.lanes(lanes)?;
+                    addr.lanes = Some(Lanes { count, limit: self.index_stream(hi)? });
+                    x
+                }
+                Some(Form::Spread { lanes, x, below: None }) => {
+                    spread = Some(self.lanes(lanes)?);
+                    x
+                }
+                _ => i,
+            };
+            addr.index.push(self.index_stream(index)?);
         }
         let lanes = addr.lanes.as_ref().map_or(1, |l| l.count);
         if addr.lanes.is_some() && spread.is_some_and(|n| n != lanes) {

@@ -2,9 +2,10 @@
 
 use super::DecoupleError;
 use egg::{Id, Language, RecExpr};
-use ember_language::rules::{Loop, OpInfo, Operators, Unit};
+use ember_language::rules::{OpInfo, Operators, Unit};
 use ember_language::term::{self, Head, Node, Term};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::{By, Form};
 
 /// A term whose equal subterms are shared, so that loop variables compare by id.
 pub struct Terms<'a> {
@@ -57,41 +58,42 @@ impl<'a> Terms<'a> {
         self.operators.of(&self.nodes[id])
     }
 
-    /// Returns the primitive of the operator.
-    pub fn primitive(&self, id: Id) -> Option<Primitive> {
-        self.info(id)?.primitive()
+    /// Returns the form of the term.
+    pub fn form(&self, id: Id) -> Option<Form<Id>> {
+        self.operators.form(&self.nodes[id])
     }
 
-    /// Returns the primitive of an operator that runs on this unit, or on no unit in a coupled program; `None` for a
-    /// boundary.
-    pub fn on(&self, id: Id, unit: Option<Unit>) -> Option<Primitive> {
-        self.info(id).filter(|info| info.unit == unit && !info.boundary)?.primitive()
+    /// Returns the form of a term that runs on this unit, or on no unit in a coupled program; `None` for a boundary.
+    pub fn on(&self, id: Id, unit: Option<Unit>) -> Option<Form<Id>> {
+        let info = self.info(id).filter(|info| info.unit == unit && !info.boundary)?;
+        info.form(self.nodes[id].children())
+    }
+
+    /// Returns the element type that the row of the term's primitive states.
+    pub fn result(&self, id: Id) -> Option<Typing<Id>> {
+        self.info(id)?.result(self.nodes[id].children())
+    }
+
+    /// Returns the lanes that count up, the bound of active lanes and the number from which they count.
+    pub fn run(&self, id: Id) -> Option<[Id; 3]> {
+        match self.form(id)? {
+            Form::Spread { lanes, x, below } => Some([lanes, below?, x]),
+            _ => None,
+        }
     }
 
     /// Returns the operand of a term that means its operand, if the term runs on `to` and the operand on `from`.
     pub fn carried(&self, id: Id, to: Option<Unit>, from: Option<Unit>) -> Option<Id> {
         let info = self.info(id).filter(|info| info.unit == to)?;
-        let [operand] = info.parts(self.nodes[id].children())?;
-        (info.carries_from() == Some(from)).then_some(operand)
+        match self.form(id)? {
+            Form::Same(operand) => (info.carries_from() == Some(from)).then_some(operand),
+            _ => None,
+        }
     }
 
     /// Returns true if the operator only changes the sort.
     pub fn is_boundary(&self, id: Id) -> bool {
         self.info(id).is_some_and(|info| info.boundary)
-    }
-
-    /// Returns the first operands in the order of the primitive's row.
-    pub fn operands<const N: usize>(&self, id: Id) -> Result<[Id; N], DecoupleError> {
-        let children = self.nodes[id].children();
-        let parts = self.info(id).and_then(|info| info.parts(children));
-        parts.ok_or_else(|| self.takes(id, N))
-    }
-
-    /// Returns the operands of a loop.
-    pub fn looped(&self, id: Id) -> Result<Loop<Id>, DecoupleError> {
-        let children = self.nodes[id].children();
-        let own = self.info(id).and_then(OpInfo::looped).and_then(|own| own.of(children));
-        own.ok_or_else(|| self.error(id, "lacks an operand of a loop"))
     }
 
     fn takes(&self, id: Id, count: usize) -> DecoupleError {
@@ -123,7 +125,8 @@ impl<'a> Terms<'a> {
 
     /// Returns the error for an operator that does not belong in a place for `wanted`.
     pub fn unexpected(&self, id: Id, wanted: &str) -> DecoupleError {
-        if self.is_boundary(id) || self.primitive(id) == Some(Primitive::Vec) {
+        let pushed = matches!(self.form(id), Some(Form::Replaced { by: By::Lanes { .. }, .. }));
+        if self.is_boundary(id) || pushed {
             return DecoupleError {
                 help: Some("extract a finished term, which has no boundary operator".into()),
                 ..self.error(id, "is a boundary operator that no rule has pushed down")

@@ -6,7 +6,8 @@ use super::builder::Lowering;
 use egg::Id;
 use ember_language::rules::Unit;
 use ember_targets::dlc::{Dim, Expr, SizeId, Stmt, StreamId, StreamKind, Type};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::{Early, Form, Operation};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 /// The maximum depth of an expression; deeper parts are first stored in a register.
@@ -84,49 +85,24 @@ impl Lowering<'_> {
             return self.constant(id);
         }
         match self.terms.on(id, unit) {
-            Some(Primitive::Constant | Primitive::Size | Primitive::Dim) => self.constant(id),
-            Some(Primitive::Same) => self.carried(id),
-            Some(Primitive::Iv) => {
-                let [var] = self.terms.operands(id)?;
-                self.loop_value(id, var)
-            }
-            Some(Primitive::Identity) => {
-                let [op, like] = self.terms.operands(id)?;
-                let dtype = self.dtype_like(like)?;
-                let identity = self.binary_op(op)?.identity(dtype);
-                identity
+            Some(Form::Literal(_) | Form::Size(_) | Form::Extent { .. }) => self.constant(id),
+            Some(Form::Same(x)) => self.carried(id, x),
+            Some(Form::Iv(var)) => self.loop_value(id, var),
+            Some(Form::Start(op)) => {
+                let (op, dtype) = (self.operation(op)?, self.result(id)?);
+                op.identity(dtype)
                     .map(Typed::constant)
-                    .ok_or_else(|| self.terms.error(op, "no value is its identity"))
+                    .ok_or_else(|| self.terms.error(id, "no value is its identity"))
             }
-            Some(Primitive::One) => {
-                let [like] = self.terms.operands(id)?;
-                let dtype = self.dtype_like(like)?;
-                Ok(Typed::constant(Scalar::from_f64(dtype, 1.0)))
-            }
-            Some(Primitive::Convert) => {
-                let [like, x] = self.terms.operands(id)?;
-                let dtype = self.dtype_like(like)?;
+            Some(Form::Converted(x)) => {
+                let dtype = self.result(id)?;
                 Ok(cast(dtype, self.value(x)?))
             }
-            Some(Primitive::Cast) => {
-                let [dtype, x] = self.terms.operands(id)?;
-                let dtype = self.dtype(dtype)?;
-                Ok(cast(dtype, self.value(x)?))
-            }
-            Some(Primitive::IndexCast) => {
-                let [x] = self.terms.operands(id)?;
-                Ok(cast(DType::I64, self.value(x)?))
-            }
-            Some(Primitive::Load) => {
-                let [address] = self.terms.operands(id)?;
-                self.load(address)
-            }
-            Some(Primitive::Fetched) => {
-                let [stream, address] = self.terms.operands(id)?;
+            Some(Form::Loaded { address, early: None }) => self.load(address),
+            Some(Form::Loaded { address, early: Some(Early::Fetched(stream)) }) => {
                 self.fetched(stream, address)
             }
-            Some(Primitive::Ahead) => {
-                let [later, address] = self.terms.operands(id)?;
+            Some(Form::Loaded { address, early: Some(Early::Asked(later)) }) => {
                 let (later, _) = self.target(later)?;
                 let asked = Stmt::Prefetch(later);
                 if !self.block.contains(&asked) {
@@ -134,9 +110,8 @@ impl Lowering<'_> {
                 }
                 self.load(address)
             }
-            Some(Primitive::Reduce) => self.reduce(id),
-            Some(Primitive::Select) => {
-                let [c, a, b] = self.terms.operands(id)?;
+            Some(Form::Loop(own)) if own.folds.is_some() => self.reduce(id, own),
+            Some(Form::Select { condition: c, a, b }) => {
                 let (c, a, b) = (self.value(c)?, self.value(a)?, self.value(b)?);
                 let condition = Type { dtype: DType::I64, lanes: a.ty.lanes };
                 if a.ty != b.ty || c.ty != condition {
@@ -146,8 +121,7 @@ impl Lowering<'_> {
                 let expr = Expr::Select(Box::new(c.expr), Box::new(a.expr), Box::new(b.expr));
                 Ok(Typed::over(expr, a.ty, &[c.depth, a.depth, b.depth]))
             }
-            Some(Primitive::Fold) => {
-                let [op, x] = self.terms.operands(id)?;
+            Some(Form::Fold { op, x }) => {
                 let (op, x) = (self.binary_op(op)?, self.value(x)?);
                 let ty = Type::scalar(x.ty.dtype);
                 if op.result(ty.dtype) != ty.dtype {
@@ -155,37 +129,28 @@ impl Lowering<'_> {
                 }
                 Ok(Typed::over(Expr::Fold(op, Box::new(x.expr)), ty, &[x.depth]))
             }
-            Some(Primitive::Broadcast) => {
-                let [n, x] = self.terms.operands(id)?;
-                let lanes = self.lanes(n)?;
+            Some(Form::Spread { lanes, x, below: None }) => {
+                let lanes = self.lanes(lanes)?;
                 let x = self.value(x)?;
                 if x.ty.lanes != 1 {
                     return Err(self.terms.error(id, format!("spreads a scalar, not {}", x.ty)));
                 }
                 Ok(broadcast(lanes, x))
             }
-            Some(Primitive::Lanes) => {
-                let [n, _, x] = self.terms.operands(id)?;
-                let lanes = self.lanes(n)?;
+            Some(Form::Spread { lanes, x, .. }) => {
+                let lanes = self.lanes(lanes)?;
                 let base = self.index_value(x)?;
                 Ok(counting_up(lanes, base))
             }
-            Some(Primitive::Unary(op)) => {
-                let [x] = self.terms.operands(id)?;
+            Some(Form::Unary(op, x)) => {
                 let x = self.value(x)?;
                 if !op.takes(x.ty.dtype) {
                     return Err(self.terms.error(id, format!("is applied to {}", x.ty)));
                 }
                 Ok(Typed::over(Expr::Unary(op, Box::new(x.expr)), x.ty, &[x.depth]))
             }
-            Some(Primitive::Binary(op)) => {
-                let [a, b] = self.terms.operands(id)?;
-                let (a, b) = (self.value(a)?, self.value(b)?);
-                self.binary(id, op, a, b)
-            }
-            Some(Primitive::Apply) => {
-                let [op, a, b] = self.terms.operands(id)?;
-                let (op, a, b) = (self.binary_op(op)?, self.value(a)?, self.value(b)?);
+            Some(Form::Binary(op, [a, b])) => {
+                let (op, a, b) = (self.operation(op)?, self.value(a)?, self.value(b)?);
                 self.binary(id, op, a, b)
             }
             _ => Err(self.unexpected(id, "value")),
@@ -194,14 +159,23 @@ impl Lowering<'_> {
 
     /// Lowers a value that means its operand: a popped stream, a held value or a constant. In a coupled program, a
     /// constant is lowered like its operand.
-    fn carried(&mut self, id: Id) -> Result<Typed, DecoupleError> {
-        let [x] = self.terms.operands(id)?;
+    fn carried(&mut self, id: Id, x: Id) -> Result<Typed, DecoupleError> {
         match (self.terms.info(id).and_then(|info| info.carries_from()), self.runs_on) {
             (Some(Some(Unit::Access)), _) => self.marshalled(x),
             (Some(Some(Unit::Execute)), _) => self.held(id, x),
             (Some(None), Some(_)) => self.constant(x),
             (Some(None), None) => self.value(x),
             (Some(Some(Unit::Both)) | None, _) => Err(self.unexpected(id, "value")),
+        }
+    }
+
+    /// Returns the element type that the row of a term's primitive states.
+    fn result(&mut self, id: Id) -> Result<DType, DecoupleError> {
+        match self.terms.result(id) {
+            Some(Typing::I64) => Ok(DType::I64),
+            Some(Typing::Named(dtype)) => self.dtype(dtype),
+            Some(Typing::Of(like)) => self.dtype_like(like),
+            None => Err(self.terms.error(id, "has no element type")),
         }
     }
 
@@ -241,9 +215,8 @@ impl Lowering<'_> {
 
     /// Returns the value of a stream on the execute unit: constants are used directly, all other streams are popped.
     fn marshalled(&mut self, id: Id) -> Result<Typed, DecoupleError> {
-        if self.terms.primitive(id) == Some(Primitive::Lanes) {
+        if let Some([n, _, x]) = self.terms.run(id) {
             // The access unit has no stream of lane numbers, so the base is popped instead.
-            let [n, _, x] = self.terms.operands(id)?;
             let lanes = self.lanes(n)?;
             let x = self.stream(x)?;
             let base = cast(DType::I64, self.stream_value(x));
@@ -289,20 +262,17 @@ impl Lowering<'_> {
             return Ok(Typed::constant(Scalar::I64(n)));
         }
         match self.terms.on(id, None) {
-            Some(Primitive::Constant) => {
-                let [dtype, number] = self.terms.operands(id)?;
+            Some(Form::Literal(number)) => {
                 let value = self
                     .terms
                     .number(number)
                     .ok_or_else(|| self.terms.error(number, "is not a number"))?;
-                Ok(Typed::constant(Scalar::from_f64(self.dtype(dtype)?, value)))
+                Ok(Typed::constant(Scalar::from_f64(self.result(id)?, value)))
             }
-            Some(Primitive::Size) => {
-                let [name] = self.terms.operands(id)?;
+            Some(Form::Size(name)) => {
                 Ok(Typed::leaf(Expr::Size(self.size(name)?), Type::scalar(DType::I64)))
             }
-            Some(Primitive::Dim) => {
-                let [address, k] = self.terms.operands(id)?;
+            Some(Form::Extent { of: address, k }) => {
                 let (tensor, indices) = self.address_parts(address)?;
                 let shape = &self.program.tensors[tensor.index()].shape;
                 let at = self.terms.int(k).and_then(|k| usize::try_from(k).ok());
@@ -317,16 +287,11 @@ impl Lowering<'_> {
                     None => Err(self.terms.error(id, "the tensor has no such dimension")),
                 }
             }
-            Some(Primitive::Broadcast) => {
-                let [n, x] = self.terms.operands(id)?;
-                Ok(broadcast(self.lanes(n)?, self.constant(x)?))
+            Some(Form::Spread { lanes, x, below: None }) => {
+                Ok(broadcast(self.lanes(lanes)?, self.constant(x)?))
             }
-            Some(Primitive::Cast) => {
-                let [dtype, x] = self.terms.operands(id)?;
-                Ok(cast(self.dtype(dtype)?, self.constant(x)?))
-            }
-            Some(Primitive::Binary(op)) => {
-                let [a, b] = self.terms.operands(id)?;
+            Some(Form::Converted(x)) => Ok(cast(self.result(id)?, self.constant(x)?)),
+            Some(Form::Binary(Operation::Is(op), [a, b])) => {
                 let (a, b) = (self.constant(a)?, self.constant(b)?);
                 if let (Expr::Const(a), Expr::Const(b)) = (&a.expr, &b.expr)
                     && let Some(folded) = op.apply(*a, *b)
@@ -343,6 +308,14 @@ impl Lowering<'_> {
     fn dtype(&self, id: Id) -> Result<DType, DecoupleError> {
         DType::parse(self.terms.name(id))
             .ok_or_else(|| self.terms.error(id, "is not an element type"))
+    }
+
+    /// Returns a binary operation, which an operand may name.
+    pub(super) fn operation(&self, op: Operation<Id>) -> Result<BinaryOp, DecoupleError> {
+        match op {
+            Operation::Is(op) => Ok(op),
+            Operation::Named(id) => self.binary_op(id),
+        }
     }
 
     /// Returns the operation that a nullary operator names.

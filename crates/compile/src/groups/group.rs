@@ -11,6 +11,7 @@ use ember_language::term::{Head, Node, Term};
 use ember_model::{Model, Part, Statement, TensorId};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
 use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{self, Form};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -128,7 +129,8 @@ fn independent(a: &Statement, b: &Statement) -> bool {
 /// in the term.
 fn slot_of(operators: &Operators, term: &Term, part: Part) -> Option<(usize, i64)> {
     let Part::Slot(number) = part else { return None };
-    let [_, place, _] = operators.parts(term.as_ref().last()?, Primitive::OutputSlot)?;
+    let form = operators.form(term.as_ref().last()?)?;
+    let Form::Output { part: form::Part::Slot(place), .. } = form else { return None };
     let uses = term.as_ref().iter().flat_map(Language::children).filter(|c| **c == place).count();
     (uses == 1).then_some((usize::from(place), i64::try_from(number).ok()?))
 }

@@ -4,7 +4,7 @@ use egg::{Id, Language, Symbol};
 use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of tensors and sizes, without duplicates.
@@ -33,11 +33,13 @@ pub fn renamed(
 ) -> Term {
     let mut made = Term::default();
     rebuild(term.as_ref(), |at, node| {
-        let size = operators.parts(&term[Id::from(at)], Primitive::Size);
-        let number = size.and_then(|[name]| match term[name].head() {
-            Head::Op(name) => numbers.get(&name).copied(),
+        let number = match operators.form(&term[Id::from(at)]) {
+            Some(Form::Size(name)) => match term[name].head() {
+                Head::Op(name) => numbers.get(&name).copied(),
+                _ => None,
+            },
             _ => None,
-        });
+        };
         made.add(match (number, node.head()) {
             (Some(n), _) => Node::int(n),
             (None, Head::Op(name)) if names.contains_key(&name) => {
@@ -53,8 +55,11 @@ pub fn renamed(
 pub fn thawed(operators: &Operators, term: &Term, tensors: &BTreeSet<Symbol>) -> Term {
     let mut made = Term::default();
     rebuild(term.as_ref(), |_, node| {
-        let frozen = operators.parts(&node, Primitive::Freeze);
-        let of = frozen.and_then(|[root]| match made[root].children() {
+        let root = match operators.form(&node) {
+            Some(Form::Frozen(root)) => Some(root),
+            _ => None,
+        };
+        let of = root.and_then(|root| match made[root].children() {
             [name] => Some((root, made[*name].head())),
             _ => None,
         });

@@ -2,7 +2,6 @@
 
 use super::operators::{Kind, OpInfo, Operators};
 use egg::Symbol;
-use ember_values::primitive::Primitive;
 use ember_values::scalar::BinaryOp;
 
 impl Operators {
@@ -36,6 +35,6 @@ impl Operators {
 impl OpInfo {
     /// Returns true if its last two operands may change places without any change of its meaning.
     pub fn commutes(&self) -> bool {
-        self.primitive().and_then(Primitive::binary).is_some_and(BinaryOp::folds)
+        self.operation().is_some_and(BinaryOp::folds)
     }
 }

@@ -1,9 +1,8 @@
-//! The only builder of terms: it builds nodes by their primitives, with the operators that the dialects declare for
-//! them.
+//! Nodes by their primitives, with the operators that the dialects declare for them. [`crate::make`] builds terms of them.
 
 use super::operators::{Operators, Unit};
-use crate::term::{Head, Node, Term};
-use egg::{Id, Language, Symbol};
+use crate::term::{Head, Node};
+use egg::{Id, Language};
 use ember_values::primitive::{Primitive, Row};
 
 impl Operators {
@@ -45,54 +44,6 @@ impl Operators {
             Some(Node::new(Head::Op(info.erased?), &operands.collect::<Option<Vec<Id>>>()?))
         });
         erased.unwrap_or_else(|| node.clone())
-    }
-}
-
-/// A term under construction.
-#[derive(Clone, Debug)]
-pub struct Builder<'a> {
-    operators: &'a Operators,
-    /// The term built so far; the root is the last node.
-    pub term: Term,
-}
-
-impl<'a> Builder<'a> {
-    /// Creates an empty term.
-    pub fn new(operators: &'a Operators) -> Self {
-        Builder { operators, term: Term::default() }
-    }
-
-    /// Adds an operator that means a primitive and runs on no unit yet, with operands in the order of the primitive's
-    /// row.
-    pub fn make(&mut self, primitive: Primitive, operands: &[Id]) -> Id {
-        self.term.add(self.operators.node(primitive, None, operands))
-    }
-
-    /// Adds an operator by its name.
-    pub fn op(&mut self, name: &str, operands: &[Id]) -> Id {
-        self.term.add(Node::op(name, operands))
-    }
-
-    /// Adds a name of the model.
-    pub fn name(&mut self, name: &str) -> Id {
-        self.term.add(Node::new(Head::Op(Symbol::from(format!("%{name}"))), &[]))
-    }
-
-    /// Adds an integer.
-    pub fn int(&mut self, n: i64) -> Id {
-        self.term.add(Node::int(n))
-    }
-
-    /// Adds a literal real number.
-    pub fn real(&mut self, x: f64) -> Id {
-        self.term.add(Node::new(Head::real(x), &[]))
-    }
-
-    /// Joins terms from the right by a binary primitive; `None` if there are no terms.
-    pub fn chain(&mut self, primitive: Primitive, parts: &[Id]) -> Option<Id> {
-        let (last, before) = parts.split_last()?;
-        let join = |rest, part: &Id| self.make(primitive, &[*part, rest]);
-        Some(before.iter().rev().fold(*last, join))
     }
 }
 

@@ -14,7 +14,8 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::{Kind as SexpKind, Sexp};
 use crate::suggest::unknown;
 use egg::Symbol;
-use ember_values::primitive::{Price, Primitive};
+use ember_values::primitive::Price;
+use ember_values::primitive::form::{By, Form};
 
 /// Returns the rules of a derivation, in the order in which operators are declared.
 pub(super) fn rules(
@@ -74,10 +75,9 @@ enum Moves {
 
 /// Returns how an operator moves that puts a term into another environment or store.
 fn moves(info: &OpInfo) -> Option<Moves> {
-    match info.primitive()? {
-        Primitive::Vec | Primitive::After => Some(Moves::Lanewise),
-        Primitive::Rename => info.position("from").map(Moves::Anything),
-        Primitive::Fix => info.position("variable").map(Moves::Anything),
+    match info.form? {
+        Form::After { .. } | Form::Replaced { by: By::Lanes { .. }, .. } => Some(Moves::Lanewise),
+        Form::Replaced { variable, .. } => Some(Moves::Anything(variable)),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use super::tree::COMPUTE;
 use crate::term::{Head, Node};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
 use ember_values::operation;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An operator by its name and number of operands.
@@ -71,17 +71,17 @@ impl Lowerings {
     pub(super) fn find(book: &RuleBook) -> Lowerings {
         let mut found: FxHashMap<Key, Lowering> = FxHashMap::default();
         for (at, rule) in book.rules.iter().enumerate() {
-            let Some((key, is, meaning)) = said(book, at, rule) else { continue };
+            let Some((key, part, meaning)) = said(book, at, rule) else { continue };
             let lowering = found.entry(key).or_default();
-            match is {
-                Primitive::Element => {
+            match part {
+                Some(Form::Element { .. }) => {
                     let same = |other: &Meaning| other.indices.len() == meaning.indices.len();
                     if !lowering.elements.iter().any(same) {
                         lowering.elements.push(meaning);
                     }
                 }
-                Primitive::Extent => drop(lowering.extent.get_or_insert(meaning).rule),
-                _ => drop(lowering.whole.get_or_insert(meaning).rule),
+                Some(_) => drop(lowering.extent.get_or_insert(meaning).rule),
+                None => drop(lowering.whole.get_or_insert(meaning).rule),
             }
         }
         found.retain(|_, lowering| lowering.is_meaning());
@@ -109,8 +109,9 @@ impl Lowerings {
     }
 }
 
-/// The operator that a rule says something of, and what: an element, an extent, or the whole.
-fn said(book: &RuleBook, at: usize, rule: &Rule) -> Option<(Key, Primitive, Meaning)> {
+/// The operator that a rule says something of, and the part that it describes: an element, an extent, or the whole if
+/// there is no form.
+fn said(book: &RuleBook, at: usize, rule: &Rule) -> Option<(Key, Option<Form<usize>>, Meaning)> {
     if !(rule.guards.is_empty() && rule.fors.is_empty() && rule.wheres.is_empty()) {
         return None;
     }
@@ -126,15 +127,15 @@ fn said(book: &RuleBook, at: usize, rule: &Rule) -> Option<(Key, Primitive, Mean
     let root = node(Id::from(rule.lhs.len().checked_sub(1)?))?;
     let part = table
         .of(root)
-        .filter(|info| matches!(info.primitive(), Some(Primitive::Element | Primitive::Extent)));
-    let (is, of, indices) = match part {
+        .filter(|info| matches!(info.form, Some(Form::Element { .. } | Form::Extent { .. })));
+    let (of, indices) = match part {
         Some(info) => {
             let mut operands = info.positions().map(|at| root.children()[at]);
             let of = node(operands.next()?)?;
             let indices = operands.map(variable).collect::<Option<Vec<Var>>>()?;
-            (info.primitive()?, of, indices)
+            (of, indices)
         }
-        None => (Primitive::Stored, root, Vec::new()),
+        None => (root, Vec::new()),
     };
     let key = key(of)?;
     let parameters = of.children().iter().map(|id| variable(*id)).collect::<Option<Vec<Var>>>()?;
@@ -148,7 +149,7 @@ fn said(book: &RuleBook, at: usize, rule: &Rule) -> Option<(Key, Primitive, Mean
         return None;
     }
     let body = book.definitions.expand_pattern(&rule.rhs);
-    Some((key, is, Meaning { parameters, indices, body, rule: at }))
+    Some((key, part.and_then(|info| info.form), Meaning { parameters, indices, body, rule: at }))
 }
 
 /// Returns true if an operator makes tensors that neither the dialects nor the table of operations describe.

@@ -39,7 +39,6 @@ mod tree;
 mod words;
 
 pub use book::{Arg, Call, Exactness, New, Phase, Rule, RuleBook, RuleSet, Test};
-pub use build::Builder;
 pub use define::{Definition, Definitions};
 pub use derived::derived;
 pub use load::{Check, check, files, load, load_text};

@@ -8,7 +8,10 @@
 use super::lowering::{Lowering, Lowerings};
 use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
+pub use ember_values::primitive::form::Loop;
+use ember_values::primitive::form::{Form, Operation};
 use ember_values::primitive::{Ask, OfRank, Price, Primitive, Row, Typing, Width};
+use ember_values::scalar::{BinaryOp, UnaryOp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The kind of a sort: the kind of meaning that its terms have.
@@ -74,45 +77,6 @@ impl Unit {
         [("access", Unit::Access), ("execute", Unit::Execute), ("both", Unit::Both)];
 }
 
-/// The operands of a loop: their positions, or values at these positions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loop<T = usize> {
-    /// The loop variable.
-    pub variable: T,
-    /// The lower bound, on the unit that runs the body.
-    pub lo: T,
-    /// The exclusive upper bound.
-    pub hi: T,
-    /// The distance between consecutive values.
-    pub step: T,
-    /// The term that is run for each value.
-    pub body: T,
-    /// The operation and the start value of a reduction; `None` for other loops.
-    pub folds: Option<(T, T)>,
-    /// The lower and upper bound on the access unit, for a loop of both units.
-    pub access: Option<(T, T)>,
-}
-
-impl Loop {
-    /// Returns the values at these positions.
-    pub fn of<T: Copy>(&self, operands: &[T]) -> Option<Loop<T>> {
-        let at = |position: usize| operands.get(position).copied();
-        let both = |pair: Option<(usize, usize)>| match pair {
-            Some((a, b)) => Some(Some((at(a)?, at(b)?))),
-            None => Some(None),
-        };
-        Some(Loop {
-            variable: at(self.variable)?,
-            lo: at(self.lo)?,
-            hi: at(self.hi)?,
-            step: at(self.step)?,
-            body: at(self.body)?,
-            folds: both(self.folds)?,
-            access: both(self.access)?,
-        })
-    }
-}
-
 /// The addresses that an operator itself accesses, by the positions of its operands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touches {
@@ -145,8 +109,8 @@ pub struct OpInfo {
     pub erasure: Vec<usize>,
     /// The positions here of the primitive's operands, in the order of the primitive's row.
     pub(super) parts: Vec<Option<usize>>,
-    /// The positions of a loop's operands.
-    pub(super) looped: Option<Loop>,
+    /// Its form, over the positions of its operands.
+    pub form: Option<Form<usize>>,
     /// The element type.
     pub typing: Option<Typing<usize>>,
     /// The lanes.
@@ -182,6 +146,33 @@ impl OpInfo {
     #[inline]
     pub fn is(&self, primitive: Primitive) -> bool {
         self.primitive() == Some(primitive)
+    }
+
+    /// Returns its form over these operands; `None` if nothing declares a form.
+    #[inline]
+    pub fn form<T: Copy>(&self, operands: &[T]) -> Option<Form<T>> {
+        self.form?.of(operands)
+    }
+
+    /// Returns the element type that its primitive's row states, whatever the dialect declares.
+    pub fn result<T: Copy>(&self, operands: &[T]) -> Option<Typing<T>> {
+        self.row?.typing?.over(|name| operands.get(self.position(name)?).copied())
+    }
+
+    /// Returns the function of a scalar that it is.
+    pub fn function(&self) -> Option<UnaryOp> {
+        match self.form? {
+            Form::Unary(op, _) => Some(op),
+            _ => None,
+        }
+    }
+
+    /// Returns the binary operation that it is on scalars.
+    pub fn operation(&self) -> Option<BinaryOp> {
+        match self.form? {
+            Form::Binary(Operation::Is(op), _) => Some(op),
+            _ => None,
+        }
     }
 
     /// Returns the first operands in the order of the primitive's row.
@@ -225,7 +216,10 @@ impl OpInfo {
 
     /// Returns the operands of a loop, if it is one.
     pub fn looped(&self) -> Option<Loop> {
-        self.looped
+        match self.form {
+            Some(Form::Loop(own)) => Some(own),
+            _ => None,
+        }
     }
 
     /// Returns the unit of its operand, if it has its operand's meaning and is no boundary.
@@ -236,7 +230,7 @@ impl OpInfo {
 
     /// Returns true if it has its operand's meaning, on any unit.
     pub fn is_transparent(&self) -> bool {
-        self.is(Primitive::Same)
+        matches!(self.form, Some(Form::Same(_)))
     }
 
     /// Returns the rank of the tensor that it makes, from the ranks of its operands.
@@ -355,15 +349,56 @@ impl Operators {
         self.rows.values()
     }
 
+    /// Returns the form of a node.
+    #[inline]
+    pub fn form(&self, node: &Node) -> Option<Form<Id>> {
+        self.of(node)?.form(node.children())
+    }
+
     /// Returns true for a loop variable.
     #[inline]
     pub fn is_variable(&self, node: &Node) -> bool {
-        self.primitive(node) == Some(Primitive::Variable)
+        self.variable(node).is_some()
     }
 
     /// Returns the name, lo, hi and step of a loop variable.
     pub fn variable(&self, node: &Node) -> Option<[Id; 4]> {
-        self.parts(node, Primitive::Variable)
+        match self.form(node)? {
+            Form::Variable { name, range: [lo, hi, step] } => Some([name, lo, hi, step]),
+            _ => None,
+        }
+    }
+
+    /// Returns the address of a load without anything before it.
+    pub fn loaded(&self, node: &Node) -> Option<Id> {
+        match self.form(node)? {
+            Form::Loaded { address, early: None } => Some(address),
+            _ => None,
+        }
+    }
+
+    /// Returns the variable of which a node is the value.
+    pub fn iv(&self, node: &Node) -> Option<Id> {
+        match self.form(node)? {
+            Form::Iv(variable) => Some(variable),
+            _ => None,
+        }
+    }
+
+    /// Returns the literal number of a typed constant.
+    pub fn literal(&self, node: &Node) -> Option<Id> {
+        match self.form(node)? {
+            Form::Literal(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Returns the operands of a node that is this operation.
+    pub fn binary(&self, node: &Node, op: BinaryOp) -> Option<[Id; 2]> {
+        match self.form(node)? {
+            Form::Binary(own, operands) => (own == Operation::Is(op)).then_some(operands),
+            _ => None,
+        }
     }
 
     /// Returns true for a node that has its operand's meaning, on any unit.

@@ -2,14 +2,15 @@
 //! its operands, through all operators that it erases to.
 
 use super::attributes::Attributes;
-use super::operators::{Kind, Loop, OpInfo, Operators, Touches};
+use super::operators::{Kind, OpInfo, Operators, Touches};
 use super::signature::{Operator, Signature, Sort, SortTerm};
 use super::syntax::Word;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::suggest::unknown;
 use egg::Symbol;
-use ember_values::primitive::{Ask, Primitive, Row, Typing, Width};
+use ember_values::primitive::form::Form;
+use ember_values::primitive::{Ask, Row};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Operators {
@@ -73,7 +74,7 @@ impl Operators {
         let mut all = signature.operators().iter();
         let called = all.find_map(|op| {
             let info = self.get(op.name, op.args.len())?;
-            let name = info.position("name").filter(|_| info.is(Primitive::Variable))?;
+            let Some(Form::Variable { name, .. }) = info.form else { return None };
             op.args.get(name)?.named()
         })?;
         let number = SortTerm::Is(Sort::named(Sort::VALUE));
@@ -86,20 +87,6 @@ impl Operators {
 struct Resolver<'a> {
     signature: &'a Signature,
     errors: &'a mut Vec<Diagnostic>,
-}
-
-/// Returns the operands of a loop by the names that they have in a primitive's row: an operator is a loop if it has all
-/// of them.
-fn looped(at: &impl Fn(&str) -> Option<usize>) -> Option<Loop> {
-    Some(Loop {
-        variable: at("variable")?,
-        lo: at("lo")?,
-        hi: at("hi")?,
-        step: at("step")?,
-        body: at("body")?,
-        folds: at("op").zip(at("start")),
-        access: at("access-lo").zip(at("access-hi")),
-    })
 }
 
 /// An operator's name and the place of its declaration.
@@ -159,28 +146,12 @@ impl Resolver<'_> {
             found
         };
         let typing = match &attributes.typing {
-            Some(Typing::I64) => Some(Typing::I64),
-            Some(Typing::Of(word)) => named(word).map(Typing::Of),
-            Some(Typing::Named(word)) => named(word).map(Typing::Named),
-            None => row.and_then(|row| row.typing).and_then(|typing| {
-                Some(match typing {
-                    Typing::I64 => Typing::I64,
-                    Typing::Of(name) => Typing::Of(at(name)?),
-                    Typing::Named(name) => Typing::Named(at(name)?),
-                })
-            }),
+            Some(typing) => typing.clone().over(|word| named(&word)),
+            None => row.and_then(|row| row.typing?.over(at)),
         };
         let width = match &attributes.width {
-            Some(Width::One) => Some(Width::One),
-            Some(Width::Of(word)) => named(word).map(Width::Of),
-            Some(Width::Count(word)) => named(word).map(Width::Count),
-            None => row.and_then(|row| row.width).and_then(|width| {
-                Some(match width {
-                    Width::One => Width::One,
-                    Width::Of(name) => Width::Of(at(name)?),
-                    Width::Count(name) => Width::Count(at(name)?),
-                })
-            }),
+            Some(width) => width.clone().over(|word| named(&word)),
+            None => row.and_then(|row| row.width?.over(at)),
         };
         let mut asks = vec![Ask::default(); op.args.len()];
         for (name, words) in row.into_iter().flat_map(|row| row.asks) {
@@ -203,7 +174,7 @@ impl Resolver<'_> {
         // A barrier separates memory accesses without accessing addresses itself, so no set of addresses describes its
         // effect.
         let said = attributes.reads.is_some() || attributes.writes.is_some() || row.is_some();
-        let parts_memory = row.is_some_and(|row| row.primitive == Primitive::Barrier);
+        let parts_memory = row.is_some_and(|row| row.form == Form::Barrier);
         let literals = row.into_iter().flat_map(|row| row.literals).filter_map(|name| at(name));
         OpInfo {
             name: op.name,
@@ -212,7 +183,7 @@ impl Resolver<'_> {
             row,
             erased,
             erasure,
-            looped: looped(&at),
+            form: row.and_then(|row| row.form.over(&at)),
             typing,
             width,
             touches: (said && !parts_memory).then_some(Touches { reads, writes }),

@@ -4,7 +4,7 @@
 use crate::rules::{Loop, OpInfo, Operator, Signature, Sort, SortTerm};
 use crate::term::Node;
 use egg::Symbol;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kinds of things in a model that have names.
@@ -19,12 +19,12 @@ pub enum Named {
 }
 
 impl Named {
-    /// Returns the kind of thing whose name a primitive takes.
-    fn of(primitive: Primitive) -> Option<Named> {
-        match primitive {
-            Primitive::Root(false) => Some(Named::Input),
-            Primitive::Root(true) => Some(Named::Output),
-            Primitive::Size => Some(Named::Size),
+    /// Returns the kind of thing whose name a term takes.
+    fn of<T>(form: Form<T>) -> Option<Named> {
+        match form {
+            Form::Root { written: false, .. } => Some(Named::Input),
+            Form::Root { written: true, .. } => Some(Named::Output),
+            Form::Size(_) => Some(Named::Size),
             _ => None,
         }
     }
@@ -77,12 +77,12 @@ impl<'a> Words<'a> {
         // The first declaration counts, so that an additional dialect changes no text.
         for op in signature.operators() {
             let Some(result) = op.result.named() else { continue };
-            let primitive = words.info(op).and_then(OpInfo::primitive);
-            if let Some(named) = primitive.and_then(Named::of) {
+            let form = words.info(op).and_then(|info| info.form);
+            if let Some(named) = form.and_then(Named::of) {
                 words.roots.entry((named, result)).or_insert(op.name);
                 words.plain.entry(named).or_insert((op.name, result));
             }
-            if primitive == Some(Primitive::Seq) {
+            if let Some(Form::Sequence(Some(_))) = form {
                 words.sequences.entry(result).or_insert(op.name);
             }
             if let [SortTerm::Is(from)] = op.args[..]
@@ -101,7 +101,7 @@ impl<'a> Words<'a> {
     }
 
     fn maker_by(&self, op: &Operator, sort: Sort) -> Option<Maker> {
-        self.info(op).filter(|info| info.is(Primitive::Variable))?;
+        self.info(op).filter(|info| matches!(info.form, Some(Form::Variable { .. })))?;
         let sorts: Option<Vec<Sort>> = op.args.iter().map(|sort| sort.named()).collect();
         let (SortTerm::Is(result), Some(sorts)) = (op.result, sorts) else { return None };
         let (name, bounds) = sorts.split_first()?;
@@ -116,7 +116,7 @@ impl<'a> Words<'a> {
 
     /// Returns the kind of thing whose name a node takes.
     pub(super) fn named(&self, node: &Node) -> Option<Named> {
-        self.signature.table().primitive(node).and_then(Named::of)
+        self.signature.table().form(node).and_then(Named::of)
     }
 
     /// Returns the operators.
@@ -207,9 +207,10 @@ impl<'a> Words<'a> {
     /// operands, of which only the first has the sort of the result. An index alone has none: it is an address of a
     /// tensor of rank 0.
     pub(super) fn repeated(&self, name: Symbol, operands: usize) -> Option<&'a Operator> {
-        let indexes = |op: &&Operator| self.info(op).is_some_and(|info| info.is(Primitive::Index));
+        let form = |op: &Operator| self.info(op)?.form;
         let op = self.signature.operator(name, 2)?;
-        (operands > 2 || operands == 1 && indexes(&op)).then_some(())?;
+        (operands > 2 || operands == 1 && matches!(form(op), Some(Form::Index { .. })))
+            .then_some(())?;
         let chained = op.args[0] == op.result && op.args[1] != op.result;
         let free = self.signature.operator(name, operands).is_none();
         (chained && free && op.result.named().is_some()).then_some(op)

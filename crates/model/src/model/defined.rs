@@ -6,11 +6,11 @@ use super::operator::{self, Value};
 use super::read::{Pending, Reader};
 use egg::{ENodeOrVar, Id, Language, Symbol};
 use ember_language::diagnostic::Span;
-use ember_language::rules::{Definition, Kind as SortKind, OpInfo, Operators};
+use ember_language::rules::{Definition, Kind as SortKind, Operators};
 use ember_language::sexp::{Kind, Sexp};
 use ember_language::term::{Head, Node};
 use ember_values::operation::{self, WORDS};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 
 /// The maximum number of words that definitions may add to one model.
 const MAX_WORDS: usize = 100_000;
@@ -102,15 +102,13 @@ fn word(node: &Node, written: &[Sexp], span: Span, operators: &Operators) -> Kin
     // Models refer to an address or a stored tensor by its name, give a constant the type of the tensor it is used
     // with, and store what an operation needs stored.
     let info = operators.of(node);
-    let only = match info.and_then(OpInfo::primitive) {
-        Some(Primitive::Root(_)) => Some("name"),
-        Some(Primitive::Freeze | Primitive::Stored) => Some("address"),
-        Some(Primitive::Constant) => Some("number"),
+    let only = match info.and_then(|info| info.form(&operands)) {
+        Some(Form::Root { name: only, .. })
+        | Some(Form::Frozen(only) | Form::Stored(only) | Form::Literal(only)) => Some(only),
         _ => None,
     };
-    let only = only.and_then(|only| operands.get(info?.position(only)?));
     let stored = info.filter(|own| own.kind == Some(SortKind::Address));
-    let stored = stored.and_then(|own| operands.get(own.first_of(SortKind::Tensor)?));
+    let stored = stored.and_then(|own| operands.get(own.first_of(SortKind::Tensor)?).copied());
     if let Some(only) = only.or(stored) {
         return only.kind.clone();
     }

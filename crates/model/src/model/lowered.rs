@@ -9,7 +9,8 @@ use ember_language::diagnostic::Diagnostic;
 use ember_language::rules::{Kind, Lowering, Meaning, OpInfo, Operators};
 use ember_language::term::Head;
 use ember_values::operation::{Element, Kernel, Operand, Operation, Reads, Role};
-use ember_values::primitive::{Ask, OfRank, OfType, Primitive, Typing};
+use ember_values::primitive::form;
+use ember_values::primitive::{Ask, OfRank, OfType, Typing};
 use ember_values::scalar::{BinaryOp, DType};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -187,18 +188,15 @@ impl Extents<'_, '_> {
         if let Head::Int(n) = node.head() {
             return u64::try_from(n).ok().map(Extent::Const);
         }
-        let info = self.operators.of(node)?;
-        match info.primitive()? {
-            Primitive::Extent | Primitive::Dim => {
-                let [of, k_of] = info.parts(node.children())?;
+        match self.operators.form(node)? {
+            form::Form::Extent { of, k: k_of } => {
                 let of = self.operand(of)?;
                 match self.value(k_of, k)? {
                     Extent::Const(k) => of.shape.get(usize::try_from(k).ok()?).cloned(),
                     _ => None,
                 }
             }
-            Primitive::Binary(BinaryOp::Add) => {
-                let [a, b] = info.parts(node.children())?;
+            form::Form::Binary(form::Operation::Is(BinaryOp::Add), [a, b]) => {
                 match (self.integer(b, k), self.integer(a, k)) {
                     (Some(n), _) => self.value(a, k)?.plus(n),
                     (None, Some(n)) => self.value(b, k)?.plus(n),

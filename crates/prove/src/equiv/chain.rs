@@ -272,8 +272,8 @@ impl CostFunction<Node> for Words<'_> {
             return 1;
         }
         // Renamings are not part of programs, so that terms with them are expensive.
-        let own = match self.operators.primitive(node) {
-            Some(primitive) if primitive.is_elsewhere() => {
+        let own = match self.operators.form(node) {
+            Some(form) if form.is_elsewhere() => {
                 if self.short {
                     1000
                 } else {

@@ -161,9 +161,9 @@ impl CostFunction<Node> for Size<'_> {
 
     fn cost<C: FnMut(Id) -> u64>(&mut self, node: &Node, mut costs: C) -> u64 {
         let wanted = is_word(node).is_none_or(|class| !self.variables.contains(&class));
-        let own = match self.operators.primitive(node) {
+        let own = match self.operators.form(node) {
             _ if !wanted => UNWANTED,
-            Some(primitive) if primitive.is_elsewhere() => 1000,
+            Some(form) if form.is_elsewhere() => 1000,
             _ => 1,
         };
         node.fold(own, |sum: u64, id| sum.saturating_add(costs(id)))

@@ -262,7 +262,7 @@ impl<S: Setting> Grow<'_, S> {
 
 /// Returns true if an operator over values may have this type.
 fn gives(shape: &Shape, ty: Type) -> bool {
-    let unary = shape.info.primitive().and_then(Primitive::unary);
+    let unary = shape.info.function();
     let takes = unary.is_none_or(|op| op.takes(ty.dtype));
     let typed = match shape.info.typing {
         Some(Typing::I64) => ty.dtype == DType::I64,
