@@ -7,6 +7,7 @@
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules;
+use ember_values::primitive;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -161,10 +162,22 @@ fn named<'a>(string: &'a str, operators: &BTreeSet<String>) -> Vec<&'a str> {
     words.filter(|word| word.contains('.') && operators.contains(*word)).collect()
 }
 
-/// Returns the variants of the enums of primitives in code.
-fn variants(code: &str) -> Vec<String> {
+/// Returns the forms that only one row of the table has. To name such a form is to name the row; a form that several
+/// rows have names none of them.
+fn lone_forms() -> BTreeSet<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for row in primitive::rows() {
+        let text = format!("{:?}", row.form);
+        let name = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        *counts.entry(name.to_owned()).or_default() += 1;
+    }
+    counts.into_iter().filter(|(_, count)| *count == 1).map(|(name, _)| name).collect()
+}
+
+/// Returns the variants of the enums of primitives in code, and the forms of single primitives.
+fn variants(code: &str, lone_forms: &BTreeSet<String>) -> Vec<String> {
     let mut found = Vec::new();
-    for name in ENUMS {
+    for name in ENUMS.into_iter().chain(["Form"]) {
         for (at, _) in code.match_indices(&format!("{name}::")) {
             let whole = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
             let variant = &code[at + name.len() + 2..];
@@ -172,7 +185,8 @@ fn variants(code: &str) -> Vec<String> {
             let variant = &variant[..end];
             let is_variant =
                 variant.starts_with(char::is_uppercase) && variant.chars().any(char::is_lowercase);
-            if whole && is_variant {
+            let counts = name != "Form" || lone_forms.contains(variant);
+            if whole && is_variant && counts {
                 found.push(format!("{name}::{variant}"));
             }
         }
@@ -182,7 +196,7 @@ fn variants(code: &str) -> Vec<String> {
 
 #[test]
 fn operators_are_named_in_the_tables() {
-    let operators = operators();
+    let (operators, lone_forms) = (operators(), lone_forms());
     let mut counts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (path, text) in files() {
         let (strings, code) = strings_and_code(&text);
@@ -193,7 +207,7 @@ fn operators_are_named_in_the_tables() {
         };
         let strings = strings.iter().flat_map(|string| named(string, &operators));
         let strings = strings.filter(|word| own(word)).map(|word| format!("\"{word}\""));
-        let all: Vec<String> = strings.chain(variants(&code)).collect();
+        let all: Vec<String> = strings.chain(variants(&code, &lone_forms)).collect();
         if !all.is_empty() {
             counts.insert(path, all);
         }
@@ -223,11 +237,13 @@ fn names_are_found_in_any_spelling() {
     let text = r##"// "at" in a comment
         let a = "at"; let b = r#"no "at" here"#; let c = "write (scf.add x) at"; let d = '"';
         match p { Primitive::Load | ember::BinaryOp::Add => {} _ => UnaryOp::ALL.len() }
+        match f { Form::Iv(x) | form::Form::Loaded { .. } => {} }
         /* "at" */ let e = "\"at";
 #[cfg(test)]
 mod tests { const X: &str = "at"; }"##;
     let (strings, code) = strings_and_code(text);
     let names: Vec<&str> = strings.iter().flat_map(|string| named(string, &operators)).collect();
     assert_eq!(names, ["at", "scf.add"]);
-    assert_eq!(variants(&code), ["Primitive::Load", "BinaryOp::Add"]);
+    let found = variants(&code, &["Iv".to_owned()].into());
+    assert_eq!(found, ["Primitive::Load", "BinaryOp::Add", "Form::Iv"]);
 }

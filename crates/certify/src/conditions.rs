@@ -5,7 +5,7 @@ use super::ranges::{BOUND, DEPTH};
 use super::terms::{Fact, T};
 use super::{Checker, Means, Refusal, meant};
 use ember_language::sexp::Sexp;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use ember_values::scalar::DType;
 
 /// The largest number of operators visited to find the places that a term reads and writes.
@@ -125,7 +125,7 @@ impl Checker<'_> {
         let index = |a: &Fact| a.dtype == Some(DType::I64) && a.place.is_none() && !a.wide;
         let runs = |i: usize| terms.get(i).is_some_and(|variable| self.runs(*variable));
         let tensor = |place: &Place| self.tensors.get(&place.1);
-        let root = |own: &Place| self.operator(&own.0, 1)?.primitive();
+        let root = |own: &Place| self.operator(&own.0, 1)?.form;
         let input = |own: &Place| tensor(own).is_some_and(|t| !t.writable);
         Some(match (name, &facts[..]) {
             ("at-most", [a, b]) => a.range?.1 <= b.range?.0,
@@ -155,9 +155,11 @@ impl Checker<'_> {
             }
             ("read-only", [a]) => {
                 let own = a.place.as_ref()?;
-                root(own) == Some(Primitive::Freeze) || input(own)
+                matches!(root(own), Some(Form::Frozen(_))) || input(own)
             }
-            ("writable", [a]) => root(a.place.as_ref()?) == Some(Primitive::Root(true)),
+            ("writable", [a]) => {
+                matches!(root(a.place.as_ref()?), Some(Form::Root { written: true, .. }))
+            }
             ("unread" | "unwritten" | "only-writes", [a, _]) => {
                 let (own, read) = (a.place.as_ref()?, name == "unread");
                 let only = |other: &Place| (other.1 == own.1) == (name == "only-writes");

@@ -41,7 +41,7 @@ pub use refusal::Refusal;
 
 use ember_language::rules::Exactness::{self, Bitwise};
 use ember_language::sexp::{Sexp, deeper};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use ember_values::scalar::DType;
 use std::collections::{BTreeMap, BTreeSet};
 use terms::{Fact, Node, T};
@@ -265,9 +265,9 @@ impl<'a> Checker<'a> {
     pub fn computed(&mut self, old: &Sexp, new: &Sexp) -> Result<[T; 2], Refusal> {
         let (old, new) = (self.read(old, &Means::new())?, self.read(new, &Means::new())?);
         let (a, b) = (self.fact(old), self.fact(new));
-        let plain = |t: T| {
-            let converted = [Primitive::Cast, Primitive::Convert].map(|p| self.parts(t, p));
-            converted.into_iter().flatten().next().map_or(t, |[_, x]| x)
+        let plain = |t: T| match self.form(t) {
+            Some(Form::Converted(x)) => x,
+            _ => t,
         };
         let same = a.number.is_some() && a.number == b.number
             || a.linear.is_some() && a.linear == b.linear

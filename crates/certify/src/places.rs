@@ -5,7 +5,7 @@ use super::terms::{Linear, T};
 use ember_language::rules::{Kind, OpInfo};
 use ember_language::sexp::deeper;
 use ember_values::distance::{Distance, distance, stay_apart};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -43,22 +43,19 @@ impl Checker<'_> {
     /// Returns the place of an address or of a stored tensor.
     pub(super) fn place(&self, name: &str, operands: &[T]) -> Option<Place> {
         let info = self.operator(name, operands.len())?;
-        let part = |at: &str| operands.get(info.position(at)?).copied();
-        let of = |at: &str| self.fact(part(at)?).place.clone();
-        match info.primitive()? {
-            Primitive::Root(_) => {
-                Some(Place(name.into(), self.node(part("name")?).0.into(), Vec::new()))
+        let of = |term: T| self.fact(term).place.clone();
+        match info.form(operands)? {
+            Form::Root { name: tensor, .. } => {
+                Some(Place(name.into(), self.node(tensor).0.into(), Vec::new()))
             }
-            Primitive::Freeze => of("address").map(|own| Place(name.into(), own.1, own.2)),
-            Primitive::Stored => of("address"),
-            Primitive::Index => {
-                let mut place = of("address")?;
-                place.2.push(self.fact(part("index")?).linear.clone());
+            Form::Frozen(address) => of(address).map(|own| Place(name.into(), own.1, own.2)),
+            Form::Stored(address) => of(address),
+            Form::Index { address, index } => {
+                let mut place = of(address)?;
+                place.2.push(self.fact(index).linear.clone());
                 Some(place)
             }
-            Primitive::Vec | Primitive::Rename | Primitive::Fix => {
-                Some(self.outside(name, operands, of("x")?))
-            }
+            Form::Replaced { x, .. } => Some(self.outside(name, operands, of(x)?)),
             _ => None,
         }
     }
@@ -80,9 +77,9 @@ impl Checker<'_> {
     /// tensor of non-decreasing offsets.
     fn row(&self, name: &str, operands: &[T]) -> Option<Linear> {
         let own = self.operator(name, operands.len())?.looped()?;
-        let loaded = |bound: usize| {
-            let [address] = self.parts(operands[bound], Primitive::Load)?;
-            self.fact(address).place.as_ref()
+        let loaded = |bound: usize| match self.form(operands[bound])? {
+            Form::Loaded { address, early: None } => self.fact(address).place.as_ref(),
+            _ => None,
         };
         let (p, q) = (loaded(own.lo)?, loaded(own.hi)?);
         let ([Some(first)], [Some(next)]) = (&p.2[..], &q.2[..]) else { return None };
@@ -124,8 +121,8 @@ impl Checker<'_> {
     pub(super) fn folds(&self, term: T, visits: &mut usize) -> bool {
         let Some(left) = visits.checked_sub(1) else { return true };
         *visits = left;
-        let (name, operands) = self.node(term);
-        let own = self.operator(name, operands.len()).is_some_and(|own| own.is(Primitive::Fold));
+        let (_, operands) = self.node(term);
+        let own = matches!(self.form(term), Some(Form::Fold { .. }));
         own || operands.iter().any(|operand| deeper(|| self.folds(*operand, visits)))
     }
 }

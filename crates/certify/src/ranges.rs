@@ -6,6 +6,7 @@ use super::{Checker, Means, Refusal};
 use ember_language::sexp::{Sexp, deeper};
 use ember_values::distance::ANY_WIDTH;
 use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{By, Form, Operation};
 use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE};
 use std::collections::BTreeSet;
 
@@ -66,8 +67,8 @@ impl Checker<'_> {
         for operand in operands {
             deeper(|| self.noted(operand, means, found))?;
         }
-        let primitive = self.operator(name, operands.len()).and_then(|own| own.primitive());
-        if matches!(primitive, Some(Primitive::Fix | Primitive::Rename | Primitive::Vec)) {
+        let form = self.operator(name, operands.len()).and_then(|own| own.form);
+        if let Some(Form::Replaced { .. }) = form {
             let term = self.read(side, means)?;
             found.extend(self.gets(term));
         }
@@ -77,16 +78,25 @@ impl Checker<'_> {
     /// Returns the variable that a term replaces, and the values that replace it.
     fn gets(&mut self, term: T) -> Option<(T, Gets)> {
         let iv = self.rules.table().named(Primitive::Iv, None)?.to_string();
-        if let Some([variable, value, body]) = self.parts(term, Primitive::Fix) {
-            // A value in the place of a variable that does not occur is no value of it.
-            let occurs = self.fact(body).free.contains(self.node(variable).0);
-            return occurs.then_some((variable, (value, None)));
+        let Form::Replaced { variable, by, x } = self.form(term)? else { return None };
+        let gets = match by {
+            By::Value(value) => {
+                // A value in the place of a variable that does not occur is no value of it.
+                let occurs = self.fact(x).free.contains(self.node(variable).0);
+                return occurs.then_some((variable, (value, None)));
+            }
+            By::Variable(to) => (self.add((iv, vec![to])), None),
+            By::Lanes { from, hi, .. } => (self.add((iv, vec![from])), Some(hi)),
+        };
+        Some((variable, gets))
+    }
+
+    /// Returns the loop variable of which a term is the value.
+    fn iv(&self, term: T) -> Option<T> {
+        match self.form(term)? {
+            Form::Iv(variable) => Some(variable),
+            _ => None,
         }
-        if let Some([from, to]) = self.parts(term, Primitive::Rename) {
-            return Some((from, (self.add((iv, vec![to])), None)));
-        }
-        let [variable, lane, _, hi] = self.parts(term, Primitive::Vec)?;
-        Some((lane, (self.add((iv, vec![variable])), Some(hi))))
     }
 
     /// Returns true if values are some that a loop gives its variable.
@@ -98,8 +108,7 @@ impl Checker<'_> {
                 return each && self.at_most(*lo, value, DEPTH) && self.at_most(end, *hi, DEPTH);
             }
             let first = value == *lo && self.less(*lo, *hi);
-            let other = self.parts::<1>(value, Primitive::Iv).map(|[other]| other);
-            let other = other.filter(|other| !self.anywhere.contains(other));
+            let other = self.iv(value).filter(|other| !self.anywhere.contains(other));
             let others = other.map(|other| self.bounds_of(other)).unwrap_or_default();
             first
                 || others.iter().any(|[from, to, by]| {
@@ -124,22 +133,15 @@ impl Checker<'_> {
             return Some(known);
         }
         let of = |term: T| self.magnitude(term, depth);
-        let (name, operands) = self.node(term);
-        let info = self.operator(name, operands.len())?;
-        match info.primitive()? {
-            Primitive::Iv => {
-                let [variable] = info.arranged(operands)?;
+        match self.form(term)? {
+            Form::Iv(variable) => {
                 let bounds = self.bounds_of(variable);
                 let each = |[lo, hi, _]: &[T; 3]| Some(of(*lo)?.max(of(*hi)?));
                 bounds.iter().find_map(each).filter(|_| !self.anywhere.contains(&variable))
             }
-            Primitive::Binary(op) => {
-                let [a, b] = info.arranged(operands)?;
-                op.magnitude(of(a), of(b))
-            }
+            Form::Binary(Operation::Is(op), [a, b]) => op.magnitude(of(a), of(b)),
             // Offsets that never fall end at a size.
-            Primitive::Load => {
-                let [address] = info.arranged(operands)?;
+            Form::Loaded { address, early: None } => {
                 let tensor = self.tensors.get(&self.fact(address).place.as_ref()?.1)?;
                 tensor.rises.then_some(LARGEST_SIZE)
             }
@@ -172,7 +174,7 @@ impl Checker<'_> {
         let ranges = x.range.zip(y.range);
         let far =
             |a: &Option<Linear>, b: &Option<Linear>| b.as_ref()?.sub(a.as_ref()?)?.as_constant();
-        let next = self.parts(b, Primitive::Binary(BinaryOp::Add));
+        let next = self.binary(b, BinaryOp::Add);
         let next = next.filter(|[first, by]| {
             *first == a && self.fact(*by).range.is_some_and(|(least, _)| least > 0)
         });
@@ -194,7 +196,7 @@ impl Checker<'_> {
             return true;
         }
         let Some(depth) = depth.checked_sub(1) else { return false };
-        let part = |t: T, op: BinaryOp| self.parts::<2>(t, Primitive::Binary(op));
+        let part = |t: T, op: BinaryOp| self.binary(t, op);
         let either = |[p, q]: [T; 2], holds: &dyn Fn(T) -> bool| holds(p) || holds(q);
         part(a, BinaryOp::Min).is_some_and(|both| either(both, &|p| self.at_most(p, b, depth)))
             || part(b, BinaryOp::Max).is_some_and(|both| either(both, &|p| self.at_most(a, p, depth)))
@@ -205,7 +207,7 @@ impl Checker<'_> {
                 self.at_most(a, p, depth) && self.at_most(a, q, depth)
             })
             // A loop variable is at least where its loop starts.
-            || self.parts::<1>(b, Primitive::Iv).is_some_and(|[variable]| {
+            || self.iv(b).is_some_and(|variable| {
                 !self.anywhere.contains(&variable)
                     && self.bounds_of(variable).iter().any(|[lo, ..]| self.at_most(a, *lo, depth))
             })

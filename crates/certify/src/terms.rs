@@ -7,6 +7,7 @@ use super::{Checker, Means, Refusal, meant};
 use ember_language::rules::{Kind, Loop, OpInfo, Sort};
 use ember_language::sexp::{Sexp, deeper};
 use ember_values::affine::Affine;
+use ember_values::primitive::form::{By, Form, Operation};
 use ember_values::primitive::{Primitive, Typing, Width};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
@@ -119,32 +120,28 @@ impl Checker<'_> {
         self.rules.table().binds(name.into(), operands)
     }
 
-    /// Returns the operands of a term of a primitive in the order of the primitive's row; `None` for an operator of a
-    /// unit.
-    pub(super) fn parts<const N: usize>(&self, term: T, primitive: Primitive) -> Option<[T; N]> {
+    /// Returns the form of a term; `None` for an operator of a unit.
+    pub(super) fn form(&self, term: T) -> Option<Form<T>> {
         let (name, operands) = self.node(term);
-        self.parts_of(name, operands, primitive)
+        self.operator(name, operands.len())?.form(operands)
     }
 
-    fn parts_of<const N: usize>(
-        &self,
-        name: &str,
-        operands: &[T],
-        primitive: Primitive,
-    ) -> Option<[T; N]> {
-        let info = self.operator(name, operands.len()).filter(|own| own.is(primitive))?;
-        let mut positions = info.positions();
-        let mut found = [0; N];
-        for part in &mut found {
-            *part = *operands.get(positions.next()?)?;
+    /// Returns the operands of a term that is this operation.
+    pub(super) fn binary(&self, term: T, op: BinaryOp) -> Option<[T; 2]> {
+        match self.form(term)? {
+            Form::Binary(own, operands) => (own == Operation::Is(op)).then_some(operands),
+            _ => None,
         }
-        Some(found)
     }
 
     /// Returns the name and the bounds of a loop variable that is written with the operator used in declarations.
     fn bounds(&self, name: &str, operands: &[T]) -> Option<[T; 4]> {
         let declared = self.rules.table().named(Primitive::Variable, None)?;
-        self.parts_of(name, operands, Primitive::Variable).filter(|_| declared.as_str() == name)
+        let own = self.operator(name, operands.len()).filter(|_| declared.as_str() == name)?;
+        match own.form(operands)? {
+            Form::Variable { name, range: [lo, hi, step] } => Some([name, lo, hi, step]),
+            _ => None,
+        }
     }
 
     /// Returns true if a term is a leaf: a number, a name of the model or the word of a loop variable.
@@ -159,11 +156,7 @@ impl Checker<'_> {
         let word = |i: usize| operands.get(i).map_or("", |t| self.node(*t).0);
         let known = self.operator(name, operands.len());
         let binds = self.binds(name, operands.len());
-        let primitive = known.and_then(OpInfo::primitive);
-        // The position of an operand by its name in the primitive's row; out of range if the operand is missing.
-        let position = |part: &str| known.and_then(|own| own.position(part)).unwrap_or(usize::MAX);
-        let part = |name: &str| facts.get(position(name)).copied();
-        let named = |name: &str| word(position(name));
+        let form = known.and_then(|own| own.form(operands));
         let place = self.place(name, operands);
         let mut fact = Fact { place, sort: self.sorted(name, operands), ..Fact::default() };
         fact.dtype = match known.and_then(|own| own.typing) {
@@ -186,32 +179,29 @@ impl Checker<'_> {
             }
         };
         let dtype = fact.dtype;
-        let number = |name: &str| part(name)?.number;
-        fact.number = match primitive {
-            Some(Primitive::Constant) => {
-                let number = named("number").parse().ok().zip(dtype);
+        let number = |term: T| self.fact(term).number;
+        fact.number = match form {
+            Some(Form::Literal(number)) => {
+                let number = self.node(number).0.parse().ok().zip(dtype);
                 number.map(|(x, dtype)| Scalar::from_f64(dtype, x))
             }
-            Some(Primitive::One) => dtype.map(|dtype| Scalar::from_f64(dtype, 1.0)),
-            Some(Primitive::Identity) => {
-                BinaryOp::parse(named("op")).and_then(|op| op.identity(dtype?))
+            Some(Form::Start(op)) => {
+                let op = op.known(|op| BinaryOp::parse(self.node(op).0));
+                op.and_then(|op| op.identity(dtype?))
             }
-            Some(Primitive::Cast | Primitive::Convert) => {
-                number("x").zip(dtype).map(|(x, dtype)| x.cast(dtype))
-            }
-            Some(Primitive::Rename) => number("x"),
-            Some(Primitive::Fix) => number("x").or_else(|| {
-                let values = [(*operands.get(position("variable"))?, number("value")?)];
-                let x = *operands.get(position("x"))?;
+            Some(Form::Converted(x)) => number(x).zip(dtype).map(|(x, dtype)| x.cast(dtype)),
+            Some(Form::Replaced { by: By::Variable(_), x, .. }) => number(x),
+            Some(Form::Replaced { variable, by: By::Value(value), x }) => number(x).or_else(|| {
+                let values = [(variable, number(value)?)];
                 self.number_with(x, &values.into(), &mut BTreeMap::new())
             }),
-            Some(Primitive::Unary(op)) => number("x").and_then(|x| op.apply(x)),
-            Some(Primitive::Binary(op)) => {
-                number("a").zip(number("b")).and_then(|(a, b)| op.apply(a, b))
+            Some(Form::Unary(op, x)) => number(x).and_then(|x| op.apply(x)),
+            Some(Form::Binary(Operation::Is(op), [a, b])) => {
+                number(a).zip(number(b)).and_then(|(a, b)| op.apply(a, b))
             }
-            Some(Primitive::Select) => {
-                let chosen = part("condition").and_then(Fact::integer).map(|n| n != 0);
-                chosen.and_then(|first| number(if first { "a" } else { "b" }))
+            Some(Form::Select { condition, a, b }) => {
+                let chosen = self.fact(condition).integer();
+                chosen.and_then(|n| number(if n != 0 { a } else { b }))
             }
             None if operands.is_empty() => name.parse().ok().map(Scalar::I64),
             _ => None,
@@ -219,43 +209,39 @@ impl Checker<'_> {
         let variable = |name: &str, mark: char| {
             name.starts_with(mark).then(|| Linear::variable(name.to_owned()))
         };
-        (fact.range, fact.linear) = match (primitive, fact.number) {
+        (fact.range, fact.linear) = match (form, fact.number) {
             (_, Some(Scalar::I64(n))) => (Some((n, n)), None),
-            (Some(Primitive::Iv), _) => {
-                let own = operands.get(position("variable"));
-                let own = own.filter(|own| !self.anywhere.contains(own));
-                (own.and_then(|own| self.values(*own)), variable(named("variable"), '@'))
+            (Some(Form::Iv(own)), _) => {
+                let known = Some(own).filter(|own| !self.anywhere.contains(own));
+                (known.and_then(|own| self.values(own)), variable(self.node(own).0, '@'))
             }
-            (Some(Primitive::Fix), _) => {
-                let form = |name: &str| part(name)?.linear.as_ref();
-                let variable = named("variable").to_owned();
-                let fixed = form("x").zip(form("value"));
+            (Some(Form::Replaced { variable, by: By::Value(value), x }), _) => {
+                let linear = |term: T| self.fact(term).linear.as_ref();
+                let variable = self.node(variable).0.to_owned();
+                let fixed = linear(x).zip(linear(value));
                 (None, fixed.and_then(|(x, value)| x.with(variable, value)))
             }
-            (Some(Primitive::Size), _) => (Some((0, LARGEST)), variable(named("name"), '%')),
-            (Some(Primitive::Dim | Primitive::Extent), _) => {
+            (Some(Form::Size(name)), _) => (Some((0, LARGEST)), variable(self.node(name).0, '%')),
+            (Some(Form::Extent { of, k }), _) => {
                 let extent = |Place(_, tensor, index): &Place| {
-                    let k = usize::try_from(part("k")?.integer()?).ok()?;
+                    let k = usize::try_from(self.fact(k).integer()?).ok()?;
                     self.tensors.get(tensor)?.shape.get(index.len().checked_add(k)?)?.atom()
                 };
-                let of = part("address").or(part("tensor")).and_then(|own| own.place.as_ref());
-                let n = of.and_then(extent);
+                let n = self.fact(of).place.as_ref().and_then(extent);
                 let range = n.and_then(|n| n.parse().ok()).map_or((0, LARGEST), |n| (n, n));
                 (Some(range), n.map(|n| Linear::variable(format!("%{n}"))))
             }
-            (Some(Primitive::Select), _) => {
-                let ranges = part("a").zip(part("b")).and_then(|(a, b)| a.range.zip(b.range));
+            (Some(Form::Select { a, b, .. }), _) => {
+                let ranges = self.fact(a).range.zip(self.fact(b).range);
                 (ranges.map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))), None)
             }
-            (Some(Primitive::Binary(op)), _) => {
-                let remainders = self.remainders(op, operands);
-                part("a").zip(part("b")).map_or((None, None), |(a, b)| {
-                    let range = a.interval().zip(b.interval()).and_then(|(a, b)| op.range(a, b));
-                    let range = range.or(op.compares().then_some((0, 1)));
-                    let range = remainders.or(range);
-                    let linear = a.linear.as_ref().zip(b.linear.as_ref());
-                    (range, linear.and_then(|(a, b)| Linear::apply(op, a, b)))
-                })
+            (Some(Form::Binary(Operation::Is(op), operands)), _) => {
+                let [a, b] = operands.map(|operand| self.fact(operand));
+                let range = a.interval().zip(b.interval()).and_then(|(a, b)| op.range(a, b));
+                let range = range.or(op.compares().then_some((0, 1)));
+                let range = self.remainders(op, operands).or(range);
+                let linear = a.linear.as_ref().zip(b.linear.as_ref());
+                (range, linear.and_then(|(a, b)| Linear::apply(op, a, b)))
             }
             _ => (None, None),
         };
@@ -274,8 +260,8 @@ impl Checker<'_> {
             fact.free.clear();
         }
         fact.fits = facts.iter().all(|operand| operand.fits)
-            && match (primitive, binds) {
-                (Some(Primitive::Root(_)), _) => self.tensors.contains_key(named("name")),
+            && match (form, binds) {
+                (Some(Form::Root { name, .. }), _) => self.tensors.contains_key(self.node(name).0),
                 (_, Some((variable, _))) => {
                     fact.loops.insert(word(variable).to_owned())
                         && self.bounded(
@@ -302,16 +288,10 @@ impl Checker<'_> {
         if let Some(number) = fact.number.map(Some).or_else(|| known.get(&term).copied()) {
             return number;
         }
-        let (name, operands) = self.node(term);
-        let info = self.operator(name, operands.len())?;
         let mut of = |x: T| deeper(|| self.number_with(x, values, known));
-        let number = match info.primitive()? {
-            Primitive::Iv => {
-                let [variable] = info.arranged(operands)?;
-                values.get(&variable).copied()
-            }
-            Primitive::Fix => {
-                let [variable, value, x] = info.arranged(operands)?;
+        let number = match self.form(term)? {
+            Form::Iv(variable) => values.get(&variable).copied(),
+            Form::Replaced { variable, by: By::Value(value), x } => {
                 let value = of(value);
                 let mut values = values.clone();
                 // The variable has this value within, whether it is known or not.
@@ -319,16 +299,11 @@ impl Checker<'_> {
                 values.extend(value.map(|value| (variable, value)));
                 deeper(|| self.number_with(x, &values, &mut BTreeMap::new()))
             }
-            Primitive::Unary(op) => {
-                let [x] = info.arranged(operands)?;
-                of(x).and_then(|x| op.apply(x))
-            }
-            Primitive::Binary(op) => {
-                let [a, b] = info.arranged(operands)?;
+            Form::Unary(op, x) => of(x).and_then(|x| op.apply(x)),
+            Form::Binary(Operation::Is(op), [a, b]) => {
                 of(a).zip(of(b)).and_then(|(a, b)| op.apply(a, b))
             }
-            Primitive::Select => {
-                let [condition, a, b] = info.arranged(operands)?;
+            Form::Select { condition, a, b } => {
                 of(condition).and_then(|n| of(if n == Scalar::I64(0) { b } else { a }))
             }
             _ => None,
@@ -339,10 +314,9 @@ impl Checker<'_> {
 
     /// Returns the range of `x - (x / c) * c`, the remainder of a truncated division, with the factors in either order;
     /// `None` for any other operation.
-    fn remainders(&self, op: BinaryOp, operands: &[T]) -> Option<(i64, i64)> {
-        let &[x, product] = operands else { return None };
-        let quotient = |term| self.parts::<2>(term, Primitive::Binary(BinaryOp::Div));
-        let [a, b] = self.parts(product, Primitive::Binary(BinaryOp::Mul))?;
+    fn remainders(&self, op: BinaryOp, [x, product]: [T; 2]) -> Option<(i64, i64)> {
+        let quotient = |term| self.binary(term, BinaryOp::Div);
+        let [a, b] = self.binary(product, BinaryOp::Mul)?;
         let c = if quotient(a) == Some([x, b]) { b } else { a };
         let divided = [a, b].iter().any(|factor| quotient(*factor) == Some([x, c]));
         let [x, c] = [self.fact(x).interval()?, self.fact(c).interval()?];

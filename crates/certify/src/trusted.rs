@@ -63,6 +63,7 @@ pub const PARTS: &[Part] = &[
             "crates/values/src/scalar/op.rs"
             "crates/values/src/primitive.rs"
             "crates/values/src/primitive/ask.rs"
+            "crates/values/src/primitive/form.rs"
             "crates/values/src/primitive/table.rs"
         ],
     },

@@ -6,6 +6,7 @@ use super::places::Place;
 use super::terms::{Fact, T};
 use ember_language::rules::{Kind, OpInfo, Sort, SortTerm};
 use ember_language::sexp::Sexp;
+use ember_values::primitive::form::Form;
 use ember_values::primitive::{OfRank, OfType, Primitive, Typing};
 use ember_values::scalar::{DType, LARGEST_SIZE};
 
@@ -95,9 +96,9 @@ impl Checker<'_> {
             let tensor = self.tensors.get(&place.1)?;
             tensor.shape.len().checked_sub(place.2.len())
         };
-        let root = match info.primitive() {
-            Some(Primitive::Root(writable)) => {
-                own.and_then(|own| self.tensors.get(&own.1)).is_some_and(|t| t.writable == writable)
+        let root = match info.form {
+            Some(Form::Root { written, .. }) => {
+                own.and_then(|own| self.tensors.get(&own.1)).is_some_and(|t| t.writable == written)
             }
             _ => true,
         };
@@ -115,8 +116,8 @@ impl Checker<'_> {
 
     /// Returns true if a place is one of a tensor that the program writes.
     pub(super) fn is_writable(&self, place: &Place) -> bool {
-        let root = self.operator(&place.0, 1).and_then(OpInfo::primitive);
-        root == Some(Primitive::Root(true))
+        let root = self.operator(&place.0, 1).and_then(|own| own.form);
+        matches!(root, Some(Form::Root { written: true, .. }))
             && self.tensors.get(&place.1).is_some_and(|tensor| tensor.writable)
     }
 

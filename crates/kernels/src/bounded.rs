@@ -9,7 +9,7 @@
 
 use super::element::Number;
 use ember_values::operation::Comparison;
-use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+use ember_values::scalar::{BinaryOp, DType, Near, Scalar, UnaryOp};
 
 /// A number of a floating-point type with this many bits of precision.
 #[derive(Clone, Copy)]
@@ -28,36 +28,14 @@ pub struct Sum {
     terms: f64,
 }
 
-/// The number of roundings of a quotient, which may also be a product with a rounded reciprocal.
-const DIV_UNITS: f64 = 3.0;
-
-/// The number of roundings of a power: `libm` promises less than one unit in the last place.
-const POWER_UNITS: f64 = 4.0;
-
-/// Returns the greatest distance of a power from `y` whose base and exponent are within their errors. A power of a
-/// positive base is monotone in both of them, so that the extremes are at the ends.
-fn passed_by_power<const BITS: i32>(a: Bounded<BITS>, b: Bounded<BITS>, y: f64) -> f64 {
-    if a.error == 0.0 && b.error == 0.0 {
-        return 0.0;
-    }
-    if a.x - a.error <= 0.0 {
-        return f64::INFINITY;
-    }
-    let ends = [(-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 1.0)];
-    let ends = ends.map(|(low, high)| BinaryOp::Pow.f64(a.x + low * a.error, b.x + high * b.error));
-    ends.into_iter().map(|end| (end - y).abs()).fold(0.0, f64::max)
-}
-
 impl<const BITS: i32> Bounded<BITS> {
     const UNIT: f64 = 1.0 / (1u64 << BITS) as f64;
     const LARGEST: f64 = if BITS == 24 { f32::MAX as f64 } else { f64::MAX };
     /// The maximum error of a rounding below the normal numbers.
     const TINY: f64 = if BITS == 24 { 1.5e-45 } else { 5e-324 };
 
-    /// Returns true if a comparison of two numbers gives the same for all values within their errors.
-    fn is_certain([a, b]: [Self; 2]) -> bool {
-        let exact = a.error == 0.0 && b.error == 0.0;
-        exact || (a.x - b.x).abs() > a.error + b.error
+    fn near(self) -> Near {
+        Near { x: self.x, error: self.error }
     }
 
     /// Returns a result with the error from its operands and roundings.
@@ -106,31 +84,13 @@ impl<const BITS: i32> Number for Bounded<BITS> {
     fn apply(op: BinaryOp, a: Self, b: Self) -> Self {
         let finite = a.x.is_finite() && b.x.is_finite();
         let x = op.f64(a.x, b.x);
-        let error = match op {
-            BinaryOp::Add | BinaryOp::Sub => a.error + b.error + Self::UNIT * x.abs(),
-            BinaryOp::Mul => {
-                let passed = a.x.abs() * b.error + b.x.abs() * a.error + a.error * b.error;
-                passed + Self::UNIT * x.abs() + Self::TINY
-            }
-            BinaryOp::Div => {
-                let room = b.x.abs() - b.error;
-                let passed = (a.error + x.abs() * b.error) / room;
-                let passed = if room > 0.0 { passed } else { f64::INFINITY };
-                passed + DIV_UNITS * (Self::UNIT * x.abs() + Self::TINY)
-            }
-            BinaryOp::Pow => {
-                passed_by_power(a, b, x) + POWER_UNITS * Self::UNIT * x.abs() + Self::TINY
-            }
-            // The error of the greater of two numbers is at most the larger of their errors.
-            BinaryOp::Max | BinaryOp::Min => {
-                let error = a.error.max(b.error);
-                return Bounded { x, error: if x.is_finite() { error } else { f64::NAN } };
-            }
-            BinaryOp::Lt | BinaryOp::Le => {
-                let error = if Self::is_certain([a, b]) { 0.0 } else { 1.0 };
-                return Bounded { x, error };
-            }
-        };
+        let passed = op.passed(a.near(), b.near(), x);
+        // An operation without roundings gives one of its operands, or a truth value.
+        if op.roundings() == 0.0 {
+            return Bounded { x, error: if x.is_finite() { passed } else { f64::NAN } };
+        }
+        let tiny = if op.underflows() { Self::TINY } else { 0.0 };
+        let error = passed + op.roundings() * (Self::UNIT * x.abs() + tiny);
         Self::settled(x, error, finite)
     }
 
@@ -145,7 +105,7 @@ impl<const BITS: i32> Number for Bounded<BITS> {
 
     fn choose(how: Comparison, pair: [Self; 2], x: Self, y: Self) -> Self {
         let (taken, other) = if how.holds(&pair[0].x, &pair[1].x) { (x, y) } else { (y, x) };
-        if Self::is_certain(pair) {
+        if pair[0].near().is_apart(pair[1].near()) {
             return taken;
         }
         let error = taken.error.max((taken.x - other.x).abs() + other.error);

@@ -2,7 +2,7 @@
 //!
 //! A variable is any orderable key that the caller chooses; this module does not depend on terms.
 
-use crate::scalar::BinaryOp;
+use crate::scalar::{BinaryOp, Linear};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,12 +29,14 @@ impl<V: Ord + Clone> Affine<V> {
 
     /// Returns the form of an operation on two forms; `None` if the result is not affine or a coefficient overflows.
     pub fn apply(op: BinaryOp, a: &Self, b: &Self) -> Option<Self> {
-        match (op, a.as_constant(), b.as_constant()) {
-            (BinaryOp::Add, ..) => a.add(b),
-            (BinaryOp::Sub, ..) => a.sub(b),
-            (BinaryOp::Mul, Some(k), _) => b.scale(k),
-            (BinaryOp::Mul, _, Some(k)) => a.scale(k),
-            _ => None,
+        match op.linear()? {
+            Linear::Sum => a.add(b),
+            Linear::Difference => a.sub(b),
+            Linear::Product => match (a.as_constant(), b.as_constant()) {
+                (Some(k), _) => b.scale(k),
+                (_, Some(k)) => a.scale(k),
+                (None, None) => None,
+            },
         }
     }
 

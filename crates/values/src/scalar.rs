@@ -7,7 +7,7 @@ mod extreme;
 mod op;
 
 pub use extreme::EXTREMES;
-pub use op::{BinaryOp, Latency, ScalarPrice, UnaryOp, fold_lanes};
+pub use op::{BinaryOp, Latency, Linear, Near, ScalarPrice, UnaryOp, fold_lanes};
 
 use half::{bf16, f16};
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,7 @@ use egg::Id;
 use ember_language::rules::Unit;
 use ember_targets::dlc::{Addr, Expr, Lanes, TensorId, Type};
 use ember_values::primitive::form::{Form, Operation};
-use ember_values::scalar::{BinaryOp, DType};
+use ember_values::scalar::{BinaryOp, DType, Linear};
 
 /// One index of an address.
 struct Index {
@@ -140,7 +140,7 @@ impl Lowering<'_> {
                 };
                 Ok(Index { base: self.index_value(x)?, run, spread })
             }
-            Some(Form::Binary(Operation::Is(op @ (BinaryOp::Add | BinaryOp::Sub)), [a, b])) => {
+            Some(Form::Binary(Operation::Is(op), [a, b])) if is_shift(op) => {
                 if !self.is_lanewise(a) && !self.is_lanewise(b) {
                     return Ok(scalar(self.index_value(id)?));
                 }
@@ -164,7 +164,8 @@ impl Lowering<'_> {
 
     /// Shifts a run, or a value in every lane, by a value that is the same in every lane.
     fn shifted(&self, id: Id, op: BinaryOp, a: Index, b: Index) -> Result<Index, DecoupleError> {
-        let (a, b) = if op == BinaryOp::Add && b.run.is_some() { (b, a) } else { (a, b) };
+        let (a, b) =
+            if op.linear() == Some(Linear::Sum) && b.run.is_some() { (b, a) } else { (a, b) };
         let count = |i: &Index| i.run.as_ref().map(|r| r.0).or(i.spread);
         if b.run.is_some() || count(&a) != count(&b) {
             return Err(self.terms.error(id, "these lanes are not contiguous elements"));
@@ -183,7 +184,7 @@ impl Lowering<'_> {
         while let Some(id) = rest.pop() {
             match self.terms.on(id, self.runs_on) {
                 Some(Form::Spread { .. }) => return true,
-                Some(Form::Binary(Operation::Is(BinaryOp::Add | BinaryOp::Sub), operands)) => {
+                Some(Form::Binary(Operation::Is(op), operands)) if is_shift(op) => {
                     rest.extend(operands);
                 }
                 _ => {}
@@ -191,4 +192,9 @@ impl Lowering<'_> {
         }
         false
     }
+}
+
+/// Returns true if an operation moves a run of indices by an index.
+fn is_shift(op: BinaryOp) -> bool {
+    matches!(op.linear(), Some(Linear::Sum | Linear::Difference))
 }

@@ -11,7 +11,7 @@ use ember_language::term::Head;
 use ember_values::operation::{Element, Kernel, Operand, Operation, Reads, Role};
 use ember_values::primitive::form;
 use ember_values::primitive::{Ask, OfRank, OfType, Typing};
-use ember_values::scalar::{BinaryOp, DType};
+use ember_values::scalar::{DType, Linear};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -196,7 +196,9 @@ impl Extents<'_, '_> {
                     _ => None,
                 }
             }
-            form::Form::Binary(form::Operation::Is(BinaryOp::Add), [a, b]) => {
+            form::Form::Binary(form::Operation::Is(op), [a, b])
+                if op.linear() == Some(Linear::Sum) =>
+            {
                 match (self.integer(b, k), self.integer(a, k)) {
                     (Some(n), _) => self.value(a, k)?.plus(n),
                     (None, Some(n)) => self.value(b, k)?.plus(n),

@@ -10,7 +10,7 @@ use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -49,7 +49,10 @@ pub(super) fn outermost(
 ) -> Vec<BTreeMap<i64, Id>> {
     let Some(mut root) = term.len().checked_sub(1).map(Id::from) else { return Vec::new() };
     let mut classes = vec![class];
-    let forgotten = |node: &Node| operators.parts(node, Primitive::Forget).map(|[_, body]| body);
+    let forgotten = |node: &Node| match operators.form(node)? {
+        Form::Forget { statement, .. } => Some(statement),
+        _ => None,
+    };
     while let Some(body) = forgotten(&term[root]) {
         root = body;
         let forms = classes.iter().flat_map(|class| &egraph[*class].nodes);

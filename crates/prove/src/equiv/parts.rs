@@ -11,14 +11,15 @@
 use super::level::Level;
 use super::question::Question;
 use crate::chains::Terms;
-use egg::{Id, Language, Symbol};
+use egg::{Id, Symbol};
 use ember_analysis::effects::{Effects, Place};
 use ember_analysis::facts::EGraph;
 use ember_language::erase::erased_as_far;
 use ember_language::rebuild::rebuild;
-use ember_language::rules::{OpInfo, Operators};
+use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Corresponding parts of both programs.
@@ -92,18 +93,14 @@ fn statements(
     let mut open = vec![(Id::from(program.len().checked_sub(1)?), Vec::new())];
     while let Some((at, around)) = open.pop() {
         let node = &program[at];
-        let info = operators.of(node);
-        let parts = info.and_then(|info| info.parts(node.children()));
-        let pair = info.and_then(|info| info.parts(node.children()));
-        if let (true, Some([statement])) = (operators.is_transparent(node), parts) {
-            open.push((statement, around.into_iter().chain([node.head()]).collect()));
-            continue;
-        }
-        match (info.and_then(OpInfo::primitive), pair) {
-            (Some(Primitive::Seq), Some([first, then])) => {
+        match operators.form(node) {
+            Some(Form::Same(statement)) => {
+                open.push((statement, around.into_iter().chain([node.head()]).collect()));
+            }
+            Some(Form::Sequence(Some([first, then]))) => {
                 open.extend([(then, around.clone()), (first, around)]);
             }
-            (Some(Primitive::Barrier), ..) => since = (Tensors::new(), Tensors::new()),
+            Some(Form::Barrier) => since = (Tensors::new(), Tensors::new()),
             _ => {
                 let mut term = Terms::of(program, at);
                 let effects = effects(egraph, operators, &term)?;
@@ -205,23 +202,19 @@ fn sequence(
     let mut made = Terms::default();
     let mut roots = Vec::new();
     for Statement { term, .. } in statements {
-        let root = rebuild(term.as_ref(), |_, node| {
-            let info = operators.of(&node);
-            let operand = info.and_then(|info| info.parts(node.children()));
-            match (info.and_then(OpInfo::primitive), operand) {
-                (Some(Primitive::Freeze), Some([frozen])) => frozen,
-                (Some(Primitive::Root(true)), Some([tensor])) => {
-                    let out = made.add(node);
-                    let known = made.get(tensor).map(Node::head);
-                    let fixed = matches!(known, Some(Head::Op(name)) if !written.contains(&name));
-                    let unit = info.and_then(|info| info.unit);
-                    match fixed {
-                        false => out,
-                        true => made.add(operators.node(Primitive::Freeze, unit, &[out])),
-                    }
+        let root = rebuild(term.as_ref(), |_, node| match operators.form(&node) {
+            Some(Form::Frozen(thawed)) => thawed,
+            Some(Form::Root { name, written: true }) => {
+                let unit = operators.of(&node).and_then(|info| info.unit);
+                let out = made.add(node);
+                let known = made.get(name).map(Node::head);
+                let fixed = matches!(known, Some(Head::Op(name)) if !written.contains(&name));
+                match fixed {
+                    false => out,
+                    true => made.add(operators.node(Primitive::Freeze, unit, &[out])),
                 }
-                _ => made.add(node),
             }
+            _ => made.add(node),
         });
         roots.push(root);
     }

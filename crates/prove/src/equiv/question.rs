@@ -6,10 +6,10 @@ use super::names::apart;
 use super::sides::Sides;
 use egg::Id;
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
+use ember_language::make::Make;
 use ember_language::rules::{Exactness, Operators};
 use ember_language::sexp::Sexp;
-use ember_language::term::{Node, Term};
-use ember_values::primitive::Primitive;
+use ember_language::term::Term;
 use std::sync::Arc;
 
 /// Two programs to be proved equal, and their context.
@@ -89,9 +89,9 @@ pub(super) fn unparted<'a>(
 fn forgetful(mut statement: Term, declarations: &Declarations, operators: &Operators) -> Term {
     for scratch in declarations.scratch() {
         let root = Id::from(statement.len().saturating_sub(1));
-        let name = statement.add(Node::op(&format!("%{scratch}"), &[]));
-        let tensor = statement.add(operators.node(Primitive::Root(true), None, &[name]));
-        statement.add(operators.node(Primitive::Forget, None, &[tensor, root]));
+        let mut make = Make::new(operators, |node| statement.add(node));
+        let tensor = make.root(scratch, true);
+        make.forgotten(tensor, root);
     }
     statement
 }

@@ -4,11 +4,11 @@
 use super::data::Given;
 use super::declare::Declarations;
 use super::sides::{ModelFile, Side};
-use egg::{Id, Language};
+use egg::Id;
 use ember_language::rules::Operators;
-use ember_language::term::{Head, Node, Term};
+use ember_language::term::{Head, Term};
 use ember_model::Extent;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{Form, Operation};
 use ember_values::scalar::BinaryOp;
 use std::collections::BTreeMap;
 
@@ -96,7 +96,7 @@ impl Roles {
         // The extent that each loop variable indexes, if there is one.
         let mut indexed: BTreeMap<Id, Extent> = BTreeMap::new();
         for node in term {
-            let Some([address, index]) = operators.parts(node, Primitive::Index) else { continue };
+            let Some(Form::Index { address, index }) = operators.form(node) else { continue };
             let Some(extent) = extent(address) else { continue };
             for leaf in used.leaves(index) {
                 match leaf {
@@ -144,36 +144,32 @@ impl Used<'_> {
         let mut open = vec![index];
         for _ in 0..MOST {
             let Some(id) = open.pop() else { break };
-            let node = &self.term[id];
-            let Some(info) = self.operators.of(node) else { continue };
-            let children = node.children();
-            if info.is_transparent() {
-                open.extend(info.parts::<1>(children).into_iter().flatten());
-                continue;
-            }
-            match info.primitive() {
-                Some(Primitive::Iv) => {
-                    found.extend(info.parts(children).map(|[variable]| Leaf::Variable(variable)));
+            match self.operators.form(&self.term[id]) {
+                Some(Form::Iv(variable)) => found.push(Leaf::Variable(variable)),
+                Some(Form::Loaded { address, early: None }) => {
+                    found.extend(self.place(address).map(|(name, _)| Leaf::Loaded(name)));
                 }
-                Some(Primitive::Load) => {
-                    let place = info.parts(children).and_then(|[address]| self.place(address));
-                    found.extend(place.map(|(name, _)| Leaf::Loaded(name)));
+                Some(
+                    Form::Same(x) | Form::Converted(x) | Form::Spread { x, below: Some(_), .. },
+                ) => {
+                    open.push(x);
                 }
-                Some(Primitive::IndexCast) => {
-                    open.extend(info.parts::<1>(children).into_iter().flatten());
+                Some(Form::Binary(op, operands)) if self.keeps(op) => {
+                    open.extend(operands);
                 }
-                Some(Primitive::Cast) => open.extend(info.parts(children).map(|[_, x]| x)),
-                Some(Primitive::Binary(BinaryOp::Add | BinaryOp::Min | BinaryOp::Max)) => {
-                    open.extend(info.parts::<2>(children).into_iter().flatten());
-                }
-                Some(Primitive::Apply) => {
-                    open.extend(info.parts(children).into_iter().flat_map(|[_, a, b]| [a, b]));
-                }
-                Some(Primitive::Lanes) => open.extend(info.parts(children).map(|[_, _, x]| x)),
                 _ => {}
             }
         }
         found
+    }
+
+    /// Returns true if an operand of an operation may stand for the result; an operation that an operand names may be
+    /// any.
+    fn keeps(&self, op: Operation<Id>) -> bool {
+        match op {
+            Operation::Is(op) => matches!(op, BinaryOp::Add | BinaryOp::Min | BinaryOp::Max),
+            Operation::Named(_) => true,
+        }
     }
 
     /// Returns the tensor of an address and the number of its indices.
@@ -181,18 +177,14 @@ impl Used<'_> {
         let mut at = address;
         let mut indices = 0;
         loop {
-            let node: &Node = &self.term[at];
-            let info = self.operators.of(node)?;
-            let [first] = info.parts(node.children())?;
-            match info.primitive()? {
-                _ if info.is_transparent() => at = first,
-                Primitive::Index => {
-                    at = first;
+            match self.operators.form(&self.term[at])? {
+                Form::Same(address) | Form::Frozen(address) => at = address,
+                Form::Index { address, .. } => {
+                    at = address;
                     indices += 1;
                 }
-                Primitive::Freeze => at = first,
-                Primitive::Root(_) => {
-                    let Head::Op(name) = self.term[first].head() else { return None };
+                Form::Root { name, .. } => {
+                    let Head::Op(name) = self.term[name].head() else { return None };
                     return Some((name.as_str().strip_prefix('%')?, indices));
                 }
                 _ => return None,

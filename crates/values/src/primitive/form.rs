@@ -391,6 +391,19 @@ impl Loop {
 }
 
 impl<T> Operation<T> {
+    /// Returns the operand that names the operation.
+    pub fn named(self) -> Option<T> {
+        match self {
+            Operation::Is(_) => None,
+            Operation::Named(operand) => Some(operand),
+        }
+    }
+
+    /// Returns true if the operation is known to be a comparison.
+    pub fn compares(&self) -> bool {
+        matches!(self, Operation::Is(op) if op.compares())
+    }
+
     /// Returns the operation; `named` finds the operation that an operand names.
     #[inline]
     pub fn known(self, named: impl FnOnce(T) -> Option<BinaryOp>) -> Option<BinaryOp> {

@@ -207,6 +207,7 @@ macro_rules! binary_operations {
         f32: $f32:expr, f64: $f64:expr, i64: $i64:expr, checked: $checked:expr,
         monotone: $monotone:expr, magnitude: $magnitude:expr, start: $start:expr,
         compares: $compares:literal, price: $price:ident, solver: $solver:expr, infix: $infix:expr,
+        linear: $linear:expr, roundings: $roundings:literal, underflows: $underflows:literal, passed: $passed:expr,
     })*) => {
         /// A binary operation on two scalars of one type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -301,6 +302,27 @@ macro_rules! binary_operations {
                 match self { $(BinaryOp::$variant => $solver,)* }
             }
 
+            /// Returns what the operation does to linear forms; `None` if the result is none.
+            pub const fn linear(self) -> Option<Linear> {
+                match self { $(BinaryOp::$variant => $linear,)* }
+            }
+
+            /// Returns an upper bound of the rounding errors of the operation itself, in units of one rounding to
+            /// nearest.
+            pub const fn roundings(self) -> f64 {
+                match self { $(BinaryOp::$variant => $roundings,)* }
+            }
+
+            /// Returns true if a result below the normal numbers may be rounded.
+            pub const fn underflows(self) -> bool {
+                match self { $(BinaryOp::$variant => $underflows,)* }
+            }
+
+            /// Returns the greatest error of the result `y` that follows from the errors of the operands.
+            pub fn passed(self, a: Near, b: Near, y: f64) -> f64 {
+                match self { $(BinaryOp::$variant => ($passed)(a, b, y),)* }
+            }
+
             /// Returns the operators of C for floating-point numbers and for integers that wrap; `None` if C has none.
             const fn infixes(self) -> [Option<&'static str>; 2] {
                 match self { $(BinaryOp::$variant => $infix,)* }
@@ -316,6 +338,34 @@ enum Start {
     One,
     Least,
     Greatest,
+}
+
+/// The effect of an operation on linear forms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linear {
+    /// The sum of both forms.
+    Sum,
+    /// The difference of both forms.
+    Difference,
+    /// The product of both forms, which is linear if one of them is a constant.
+    Product,
+}
+
+/// A real number that may be off by an error.
+#[derive(Clone, Copy, Debug)]
+pub struct Near {
+    /// The number.
+    pub x: f64,
+    /// The greatest distance from the exact number.
+    pub error: f64,
+}
+
+impl Near {
+    /// Returns true if a comparison with another number gives the same for all values within both errors.
+    pub fn is_apart(self, other: Near) -> bool {
+        let exact = self.error == 0.0 && other.error == 0.0;
+        exact || (self.x - other.x).abs() > self.error + other.error
+    }
 }
 
 fn unchecked<T>(f: impl Fn(i64, i64) -> T) -> impl Fn(i64, i64) -> Option<T> {
@@ -340,18 +390,23 @@ binary_operations! {
         monotone: always, magnitude: sum_of, start: Some(Start::Zero),
         compares: false, price: Operation, solver: Some("(+ a b)"),
         infix: [Some("+"); 2],
+        linear: Some(Linear::Sum), roundings: 1.0, underflows: false, passed: |a: Near, b: Near, _| a.error + b.error,
     }
     Sub, "sub", "difference; integers wrap" {
         f32: |a, b| a - b, f64: |a, b| a - b, i64: i64::wrapping_sub, checked: i64::checked_sub,
         monotone: always, magnitude: sum_of, start: None,
         compares: false, price: Operation, solver: Some("(- a b)"),
         infix: [Some("-"); 2],
+        linear: Some(Linear::Difference), roundings: 1.0, underflows: false, passed: |a: Near, b: Near, _| a.error + b.error,
     }
     Mul, "mul", "product; integers wrap" {
         f32: |a, b| a * b, f64: |a, b| a * b, i64: i64::wrapping_mul, checked: i64::checked_mul,
         monotone: always, magnitude: |a: Option<u64>, b: Option<u64>| a?.checked_mul(b?), start: Some(Start::One),
         compares: false, price: Operation, solver: Some("(* a b)"),
         infix: [Some("*"); 2],
+        linear: Some(Linear::Product), roundings: 1.0, underflows: true, passed: |a: Near, b: Near, _| {
+            a.x.abs() * b.error + b.x.abs() * a.error + a.error * b.error
+        },
     }
     Div, "div", "quotient; of integers truncated, and by zero 0" {
         f32: |a, b| a / b, f64: |a, b| a / b,
@@ -359,6 +414,11 @@ binary_operations! {
         monotone: |b| b > 0, magnitude: |a, _| a, start: None,
         compares: false, price: Operation, solver: Some("(ite (= b 0) 0 (ite (>= a 0) (div a b) (- (div (- a) b))))"),
         infix: [Some("/"), None],
+        // The quotient may also be a product with a rounded reciprocal.
+        linear: None, roundings: 3.0, underflows: true, passed: |a: Near, b: Near, y: f64| {
+            let room = b.x.abs() - b.error;
+            if room > 0.0 { (a.error + y.abs() * b.error) / room } else { f64::INFINITY }
+        },
     }
     /// NaN wins, and +0.0 is greater than -0.0.
     Max, "max", "IEEE 754-2019 maximum" {
@@ -366,6 +426,7 @@ binary_operations! {
         monotone: always, magnitude: larger, start: Some(Start::Least),
         compares: false, price: Operation, solver: Some("(ite (>= a b) a b)"),
         infix: [None; 2],
+        linear: None, roundings: 0.0, underflows: false, passed: larger_error,
     }
     /// NaN wins, and -0.0 is less than +0.0.
     Min, "min", "IEEE 754-2019 minimum" {
@@ -374,6 +435,7 @@ binary_operations! {
         monotone: always, magnitude: larger, start: Some(Start::Greatest),
         compares: false, price: Operation, solver: Some("(ite (<= a b) a b)"),
         infix: [None; 2],
+        linear: None, roundings: 0.0, underflows: false, passed: larger_error,
     }
     /// Computed by the crate `libm`. Of integers, the product wraps, and a power with a negative exponent is truncated.
     Pow, "pow", "power, the second operand being the exponent" {
@@ -382,6 +444,8 @@ binary_operations! {
         monotone: |_| false, magnitude: |_, _| None, start: None,
         compares: false, price: Exponential, solver: None,
         infix: [None; 2],
+        // `libm` promises less than one unit in the last place.
+        linear: None, roundings: 4.0, underflows: true, passed: passed_by_power,
     }
     Lt, "lt", "1 (i64) if the first is less, else 0" {
         f32: |a, b| f32::from(u8::from(a < b)), f64: |a, b| f64::from(u8::from(a < b)),
@@ -389,6 +453,7 @@ binary_operations! {
         monotone: always, magnitude: |_, _| Some(1), start: None,
         compares: true, price: Operation, solver: Some("(ite (< a b) 1 0)"),
         infix: [Some("<"); 2],
+        linear: None, roundings: 0.0, underflows: false, passed: uncertain,
     }
     Le, "le", "1 (i64) if the first is less or equal, else 0" {
         f32: |a, b| f32::from(u8::from(a <= b)), f64: |a, b| f64::from(u8::from(a <= b)),
@@ -396,7 +461,32 @@ binary_operations! {
         monotone: always, magnitude: |_, _| Some(1), start: None,
         compares: true, price: Operation, solver: Some("(ite (<= a b) 1 0)"),
         infix: [Some("<="); 2],
+        linear: None, roundings: 0.0, underflows: false, passed: uncertain,
     }
+}
+
+/// The error of the greater of two numbers, and of the lesser, is at most the larger of their errors.
+fn larger_error(a: Near, b: Near, _: f64) -> f64 {
+    a.error.max(b.error)
+}
+
+/// Returns the error of a comparison: 0 if it gives the same for all values within the errors of the operands, else 1.
+fn uncertain(a: Near, b: Near, _: f64) -> f64 {
+    if a.is_apart(b) { 0.0 } else { 1.0 }
+}
+
+/// Returns the greatest distance of a power from `y` whose base and exponent are within their errors. A power of a
+/// positive base is monotone in both of them, so that the extremes are at the ends.
+fn passed_by_power(a: Near, b: Near, y: f64) -> f64 {
+    if a.error == 0.0 && b.error == 0.0 {
+        return 0.0;
+    }
+    if a.x - a.error <= 0.0 {
+        return f64::INFINITY;
+    }
+    let ends = [(-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 1.0)];
+    let ends = ends.map(|(low, high)| libm::pow(a.x + low * a.error, b.x + high * b.error));
+    ends.into_iter().map(|end| (end - y).abs()).fold(0.0, f64::max)
 }
 
 /// Returns an integer power: the wrapping product of `exponent` factors. A power with a negative exponent is truncated to

@@ -18,7 +18,7 @@ use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Node, Term};
 use ember_targets::dlc::{Action, Addr, Expr, Loop, Program, RegisterId, Stmt, TensorId, UnitId};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{self, Form, Operation};
 use ember_values::scalar::BinaryOp;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,7 +78,7 @@ pub fn lifted(program: &Program, operators: &Operators) -> Result<Term, NoStatem
         if at == 0 {
             lift.body(&program.main, &mut Feed::default(), &mut parts)?;
         } else {
-            parts.push(lift.make().op(Primitive::Barrier, &[]));
+            parts.push(lift.make().barrier());
         }
         lift.level(actions, &mut parts)?;
         lift.before.append(&mut lift.writing);
@@ -145,8 +145,13 @@ impl<'p> Lift<'p> {
     }
 
     /// Returns the operands of a term of a primitive, in the order of its row.
-    fn parts<const N: usize>(&self, id: Id, primitive: Primitive) -> Option<[Id; N]> {
-        self.operators.parts(self.made.get(id)?, primitive)
+    fn form(&self, id: Id) -> Option<Form<Id>> {
+        self.operators.form(self.made.get(id)?)
+    }
+
+    /// Returns the operands of a sum.
+    fn sum(&self, id: Id) -> Option<[Id; 2]> {
+        self.operators.binary(self.made.get(id)?, BinaryOp::Add)
     }
 
     fn node(&self, id: Id) -> Node {
@@ -221,9 +226,9 @@ impl<'p> Lift<'p> {
                 // What is only brought nearer changes no value.
                 Stmt::Prefetch(_) => {}
                 Stmt::Matmul { out: to, a, b, transposed } => {
-                    let parts =
-                        [self.tensor(*to, true), self.tensor(*a, false), self.tensor(*b, false)];
-                    out.push(self.make().op(Primitive::Matmul(*transposed), &parts));
+                    let out_at = self.tensor(*to, true);
+                    let factors = [self.tensor(*a, false), self.tensor(*b, false)];
+                    out.push(self.make().product(out_at, factors, *transposed));
                     self.forget(*to);
                 }
                 Stmt::For(Loop { var, lo, hi, step, body }) => {
@@ -278,14 +283,7 @@ impl<'p> Lift<'p> {
         op: Option<BinaryOp>,
         out: &mut Vec<Id>,
     ) -> Result<(), NoStatement> {
-        let statement = match op {
-            Some(op) => {
-                let op = self.make().word(op.name());
-                self.make().op(Primitive::Accumulate, &[op, address, value])
-            }
-            None => self.make().op(Primitive::Store, &[address, value]),
-        };
-        out.push(statement);
+        out.push(self.make().write(op, address, value));
         self.forget(tensor);
         Ok(())
     }
@@ -395,15 +393,17 @@ impl<'p> Lift<'p> {
         if own(self, whole) {
             return Err(NoStatement::Carried);
         }
+        let each =
+            form::Loop { variable, lo, hi, step: stride, body: whole, folds: None, access: None };
         if !empty {
-            out.push(self.make().op(Primitive::For, &[variable, lo, hi, stride, whole]));
+            out.push(self.make().looped(each));
         }
         for (at, op, x, before) in folds {
             let x = self.put(x, &means, &mut done);
             if !own(self, x) && !self.reads(x, &wrote) {
                 let op = self.make().word(op.name());
-                let parts = [op, variable, lo, hi, stride, before, x];
-                let fold = self.make().op(Primitive::Reduce, &parts);
+                let folds = Some((op, before));
+                let fold = self.make().looped(form::Loop { body: x, folds, ..each });
                 self.registers[at] = Some(fold);
             }
         }
@@ -416,15 +416,13 @@ impl<'p> Lift<'p> {
     /// Returns true if a term is the word plus the step.
     fn counts(&self, end: Id, word: Id, step: i64) -> bool {
         let is_step = |id: Id| self.node(id) == Node::int(step);
-        let sum = self.parts(end, Primitive::Binary(BinaryOp::Add));
-        sum.is_some_and(|[a, b]| (a == word && is_step(b)) || (b == word && is_step(a)))
+        self.sum(end).is_some_and(|[a, b]| (a == word && is_step(b)) || (b == word && is_step(a)))
     }
 
     /// Returns the operation and its other operand if a term is an operation applied to the word.
     fn folds(&self, end: Id, word: Id) -> Option<(BinaryOp, Id)> {
-        let primitive = self.operators.primitive(self.made.get(end)?)?;
-        let Primitive::Binary(op) = primitive else { return None };
-        match self.parts(end, primitive)? {
+        let Form::Binary(Operation::Is(op), operands) = self.form(end)? else { return None };
+        match operands {
             [a, x] if a == word && !op.compares() => Some((op, x)),
             [x, b] if b == word && op.folds() => Some((op, x)),
             _ => None,

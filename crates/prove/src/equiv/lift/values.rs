@@ -5,8 +5,8 @@ use egg::{Id, Language};
 use ember_language::sexp::deeper;
 use ember_language::term::Head;
 use ember_targets::dlc::{Addr, Expr, SizeId, StreamId, StreamKind, TensorId};
-use ember_values::primitive::Primitive;
-use ember_values::scalar::{BinaryOp, DType};
+use ember_values::primitive::form::Form;
+use ember_values::scalar::DType;
 use std::collections::BTreeSet;
 
 impl Lift<'_> {
@@ -63,21 +63,20 @@ impl Lift<'_> {
             }
             Expr::Unary(op, x) => {
                 let x = self.value(x)?;
-                self.make().op(Primitive::Unary(*op), &[x])
+                self.make().unary(*op, x)
             }
             Expr::Binary(op, a, b) => {
                 let (a, b) = (self.value(a)?, self.value(b)?);
                 self.make().binary(*op, a, b)
             }
             Expr::Select(c, a, b) => {
-                let parts = [self.value(c)?, self.value(a)?, self.value(b)?];
-                self.make().op(Primitive::Select, &parts)
+                let (c, a, b) = (self.value(c)?, self.value(a)?, self.value(b)?);
+                self.make().select(c, [a, b])
             }
             Expr::Fold(op, x) => {
                 let x = self.value(x)?;
                 self.active(x)?;
-                let op = self.make().word(op.name());
-                self.make().op(Primitive::Fold, &[op, x])
+                self.make().fold(*op, x)
             }
             Expr::Cast(dtype, x) => {
                 let x = self.value(x)?;
@@ -108,7 +107,7 @@ impl Lift<'_> {
         let out = self.make().root(&tensor.name, tensor.writable);
         let before = self.before.contains(&id) && !self.writing.contains(&id);
         match tensor.writable && !written && before {
-            true => self.make().op(Primitive::Freeze, &[out]),
+            true => self.make().frozen(out),
             false => out,
         }
     }
@@ -139,11 +138,10 @@ impl Lift<'_> {
         let mut open = vec![term];
         let mut seen = BTreeSet::new();
         while let Some(id) = open.pop() {
-            let node = self.node(id);
-            if self.operators.primitive(&node) == Some(Primitive::Lanes) {
+            if self.run(id).is_some() {
                 found.push(id);
             }
-            open.extend(node.children().iter().filter(|c| seen.insert(**c)));
+            open.extend(self.node(id).children().iter().filter(|c| seen.insert(**c)));
         }
         found
     }
@@ -152,11 +150,13 @@ impl Lift<'_> {
     /// zeros, which the term does not express.
     fn same_lanes(&self, address: Id, value: Id) -> Result<(), NoStatement> {
         let span = |run: Id| {
-            let [_, hi, base] = self.parts(run, Primitive::Lanes)?;
+            let [_, hi, base] = self.run(run)?;
             Some(self.span(hi, base))
         };
-        let last = self.parts(address, Primitive::Index);
-        let own = last.and_then(|[_, index]| span(index));
+        let own = match self.form(address) {
+            Some(Form::Index { index, .. }) => span(index),
+            _ => None,
+        };
         let fits = |run: Id| (own.is_some() && span(run) == own) || self.full(run);
         match self.runs(value).into_iter().all(fits) {
             true => Ok(()),
@@ -170,14 +170,10 @@ impl Lift<'_> {
         let mut open = vec![root];
         let mut seen = BTreeSet::new();
         while let Some(id) = open.pop() {
-            if let Some([address, value]) = self.parts(id, Primitive::Store) {
-                self.same_lanes(address, value)?;
-            }
-            if let Some([_, address, value]) = self.parts(id, Primitive::Accumulate) {
-                self.same_lanes(address, value)?;
-            }
-            if let Some([_, value]) = self.parts(id, Primitive::Fold) {
-                self.active(value)?;
+            match self.form(id) {
+                Some(Form::Write { address, value, .. }) => self.same_lanes(address, value)?,
+                Some(Form::Fold { x, .. }) => self.active(x)?,
+                _ => {}
             }
             open.extend(self.node(id).children().iter().filter(|child| seen.insert(**child)));
         }
@@ -203,7 +199,7 @@ impl Lift<'_> {
     fn span(&self, hi: Id, base: Id) -> Span {
         let (mut hi, mut base) = (Bound { term: Some(hi), plus: 0 }, base);
         loop {
-            let sum = |id: Id| self.parts(id, Primitive::Binary(BinaryOp::Add));
+            let sum = |id: Id| self.sum(id);
             let Some([k, rest]) = sum(base) else { break };
             match (hi.term.and_then(sum), self.number(k)) {
                 (Some([other, more]), _) if other == k => hi.term = Some(more),
@@ -229,13 +225,21 @@ impl Lift<'_> {
         }
     }
 
+    /// Returns the number of lanes that count up, the bound of active lanes and the number from which they count.
+    fn run(&self, id: Id) -> Option<[Id; 3]> {
+        match self.form(id)? {
+            Form::Spread { lanes, x, below } => Some([lanes, below?, x]),
+            _ => None,
+        }
+    }
+
     /// Returns true if all lanes of a run are known to be active.
     fn full(&self, run: Id) -> bool {
-        let Some([count, hi, base]) = self.parts(run, Primitive::Lanes) else { return false };
+        let Some([count, hi, base]) = self.run(run) else { return false };
         let Span { hi: Bound { term, plus }, base: start } = self.span(hi, base);
         let Some(count) = self.number(count) else { return false };
         // The bound of the run is its start plus its number of lanes.
-        if let Some([a, b]) = self.parts(hi, Primitive::Binary(BinaryOp::Add))
+        if let Some([a, b]) = self.sum(hi)
             && a == base
             && self.number(b) == Some(count)
         {
@@ -247,9 +251,10 @@ impl Lift<'_> {
         if let Some(from) = self.number(start) {
             return reaches(from);
         }
-        let variable = self.parts(start, Primitive::Iv);
-        let bounds = variable.and_then(|[variable]| self.parts(variable, Primitive::Variable));
-        let Some([_, lo, end, step]) = bounds else { return false };
+        let Some(Form::Iv(variable)) = self.form(start) else { return false };
+        let Some(Form::Variable { range: [lo, end, step], .. }) = self.form(variable) else {
+            return false;
+        };
         let (Some(lo), Some(end), Some(step)) =
             (self.number(lo), self.number(end), self.number(step))
         else {

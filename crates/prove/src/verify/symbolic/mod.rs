@@ -15,7 +15,7 @@ pub(super) use parts::mentions;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Arg, Call, Kind, OpInfo, Rule, Signature, Sort};
 use ember_language::term::Node;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::Typing;
 use parts::{Part, bounds, literal, of_rule, written_out};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -165,9 +165,9 @@ impl<'a> Translation<'a> {
         self.signature.table().of(node)
     }
 
-    /// Returns the primitive of a node.
-    fn primitive(&self, node: &Node) -> Option<Primitive> {
-        self.info(node)?.primitive()
+    /// Returns the element type that the row of a node's primitive states.
+    fn result(&self, node: &Node) -> Option<Typing<Id>> {
+        self.info(node)?.result(node.children())
     }
 
     /// Returns the operands of a node in the order of its primitive's row; in their own order if it is not a primitive.
@@ -177,12 +177,6 @@ impl<'a> Translation<'a> {
             Some(info) => info.positions().map(|at| children[at]).collect(),
             None => children.to_vec(),
         }
-    }
-
-    /// Returns the first operands of a node of a primitive, in the order of the primitive's row.
-    fn operands<const N: usize>(&self, node: &Node) -> Result<[Id; N]> {
-        let found = self.info(node).and_then(|info| info.parts(node.children()));
-        found.ok_or_else(|| Inexpressible(format!("`{node}` lacks operands")))
     }
 
     /// Returns the name of the operator that a node erases to, independent of its unit.

@@ -5,7 +5,8 @@ use super::{Around, Inexpressible, Result, Translation, VALUE};
 use egg::{ENodeOrVar, Id, Language, PatternAst};
 use ember_language::rules::{Arg, COMPUTE, Call, Kind};
 use ember_language::term::{Head, Node};
-use ember_values::primitive::{Primitive, Typing};
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::{By, Form};
 use ember_values::scalar::{BinaryOp, DType};
 use std::collections::BTreeSet;
 
@@ -38,24 +39,17 @@ impl Translation<'_> {
         if node.name() == Some(COMPUTE) {
             return self.computed(p, node, around);
         }
-        if self.signature.table().is_transparent(node) {
-            let [x] = self.operands(node)?;
-            return self.number(p, x, around);
-        }
         if let Some((variable, value, x)) = self.elsewhere(p, node, around)? {
             let mut inner = around.clone();
             inner.values.insert(variable, value);
             return self.number(p, x, &inner);
         }
-        match self.primitive(node) {
-            Some(Primitive::Iv) => {
-                let [variable] = self.operands(node)?;
-                scalar(self.loop_variable(p, variable, around))
-            }
-            Some(Primitive::Vec) => {
-                let [variable, each, lanes, hi, x] = self.operands(node)?;
+        match self.signature.table().form(node) {
+            Some(Form::Same(x)) => self.number(p, x, around),
+            Some(Form::Iv(variable)) => scalar(self.loop_variable(p, variable, around)),
+            Some(Form::Replaced { variable: each, by: By::Lanes { from, lanes, hi }, x }) => {
                 let lane = self.lane();
-                let start = self.loop_variable(p, variable, around);
+                let start = self.loop_variable(p, from, around);
                 let n = self.literal(p, lanes)?;
                 let hi = self.number(p, hi, around)?.text;
                 let mut inner = around.clone();
@@ -66,8 +60,7 @@ impl Translation<'_> {
                 number.active.insert(format!("(< {value} {hi})"));
                 Ok(number)
             }
-            Some(Primitive::Lanes) => {
-                let [lanes, hi, x] = self.operands(node)?;
+            Some(Form::Spread { lanes, x, below: Some(hi) }) => {
                 let lane = self.lane();
                 let n = self.literal(p, lanes)?;
                 let hi = self.number(p, hi, around)?.text;
@@ -76,45 +69,39 @@ impl Translation<'_> {
                 let active = [format!("(< {lane} {n})"), format!("(< {value} {hi})")];
                 Ok(Number { text: value, active: active.into() })
             }
-            Some(Primitive::Broadcast) => {
-                let [lanes, x] = self.operands(node)?;
+            Some(Form::Spread { lanes, x, below: None }) => {
                 let lane = self.lane();
                 let n = self.literal(p, lanes)?;
                 let mut number = self.number(p, x, around)?;
                 number.active.insert(format!("(< {lane} {n})"));
                 Ok(number)
             }
-            Some(primitive)
-                if primitive == Primitive::Fold
-                    || self.signature.table().looped(node).is_some() =>
-            {
+            Some(Form::Fold { .. } | Form::Loop(_)) => {
                 let name = self.name(node);
                 Err(Inexpressible(format!("`{name}` stands within an expression")))
             }
-            Some(Primitive::Binary(op)) => {
-                let parts = self.parts(node);
-                self.arithmetic(p, op, &parts, around)
-            }
-            Some(Primitive::Apply) => {
-                let [op, a, b] = self.operands(node)?;
-                let op = text(p, op);
-                match BinaryOp::parse(&op) {
-                    Some(op) => self.arithmetic(p, op, &[a, b], around),
+            Some(Form::Binary(op, operands)) => {
+                match op.known(|op| BinaryOp::parse(&text(p, op))) {
+                    Some(op) => self.arithmetic(p, op, &operands, around),
                     None => {
-                        let (parts, active) = self.numbers_of(p, &[a, b], around)?;
-                        Ok(Number { text: self.foreign(&op, parts), active })
+                        let (parts, active) = self.numbers_of(p, &operands, around)?;
+                        let name = op.named().map(|op| text(p, op)).unwrap_or_default();
+                        Ok(Number { text: self.foreign(&name, parts), active })
                     }
                 }
             }
-            primitive => {
+            Some(Form::Select { condition, a, b }) => {
+                let (parts, active) = self.numbers_of(p, &[condition, a, b], around)?;
+                let [c, a, b] = &parts[..] else { return Err(Inexpressible(node.to_string())) };
+                Ok(Number { text: format!("(ite (= {c} 0) {b} {a})"), active })
+            }
+            Some(Form::Converted(x)) if self.result(node) == Some(Typing::I64) => {
+                self.number(p, x, around)
+            }
+            _ => {
                 let (name, parts) = (self.name(node), self.parts(node));
                 let (parts, active) = self.numbers_of(p, &parts, around)?;
-                let text = match (primitive, &parts[..]) {
-                    (Some(Primitive::Select), [c, a, b]) => format!("(ite (= {c} 0) {b} {a})"),
-                    (Some(Primitive::IndexCast), [x]) => x.clone(),
-                    _ => self.foreign(name, parts),
-                };
-                Ok(Number { text, active })
+                Ok(Number { text: self.foreign(name, parts), active })
             }
         }
     }
@@ -126,17 +113,14 @@ impl Translation<'_> {
         node: &Node,
         around: &Around,
     ) -> Result<Option<(String, String, Id)>> {
-        Ok(match self.primitive(node) {
-            Some(Primitive::Rename) => {
-                let [from, to, x] = self.operands(node)?;
-                Some((text(p, from), self.loop_variable(p, to, around), x))
-            }
-            Some(Primitive::Fix) => {
-                let [variable, value, x] = self.operands(node)?;
-                Some((text(p, variable), self.number(p, value, around)?.text, x))
-            }
-            _ => None,
-        })
+        let form = self.signature.table().form(node);
+        let Some(Form::Replaced { variable, by, x }) = form else { return Ok(None) };
+        let value = match by {
+            By::Variable(to) => self.loop_variable(p, to, around),
+            By::Value(value) => self.number(p, value, around)?.text,
+            By::Lanes { .. } => return Ok(None),
+        };
+        Ok(Some((text(p, variable), value, x)))
     }
 
     /// Translates a number that is computed when a rule is applied, which is always an integer.
@@ -236,9 +220,10 @@ impl Translation<'_> {
         }
         let integer = |at: usize| self.is_integer(p, node.children()[at]);
         let Some(info) = self.info(node) else { return false };
-        match (info.typing, info.primitive()) {
-            (_, Some(Primitive::Binary(op))) if !op.compares() => info.positions().all(integer),
-            (_, Some(Primitive::Apply)) => info.positions().skip(1).all(integer),
+        match (info.typing, info.form) {
+            (_, Some(Form::Binary(op, operands))) if !op.compares() => {
+                operands.into_iter().all(integer)
+            }
             (Some(Typing::I64), _) => true,
             (Some(Typing::Named(at)), _) => {
                 DType::parse(&text(p, node.children()[at])) == Some(DType::I64)

@@ -4,7 +4,7 @@ use super::LANE;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::Operators;
 use ember_language::term::Node;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{By, Form};
 use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +16,10 @@ pub(super) fn bounds(pattern: &PatternAst<Node>, operators: &Operators) -> BTree
     for node in pattern.as_ref() {
         let ENodeOrVar::ENode(node) = node else { continue };
         let over = operators.looped(node);
-        let lanes = operators.parts(node, Primitive::Vec);
         ends.extend(over.iter().flat_map(|l| [l.lo, l.hi, l.step]));
-        ends.extend(lanes.iter().flat_map(|[_, _, lanes, hi]| [*lanes, *hi]));
+        if let Some(Form::Replaced { by: By::Lanes { lanes, hi, .. }, .. }) = operators.form(node) {
+            ends.extend([lanes, hi]);
+        }
     }
     let variables = ends.into_iter().filter_map(|id| match &pattern[id] {
         ENodeOrVar::Var(v) => Some(*v),

@@ -4,8 +4,11 @@ use super::parts::{mentions, of_rule, text};
 use super::{Around, Inexpressible, LANE, Result, Side, Translation, Visit, Witness};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::term::Node;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{By, Form, Operation};
 use std::collections::BTreeSet;
+
+/// A loop variable and the lanes that replace it.
+type Block = (Id, By<Id>);
 
 impl Translation<'_> {
     /// Adds the visits of a statement, a reduction, an address or a value.
@@ -20,58 +23,52 @@ impl Translation<'_> {
             ENodeOrVar::Var(v) => return self.leaf(p, id, *v, around, side),
             ENodeOrVar::ENode(node) => node,
         };
-        let operators = self.signature.table();
-        if operators.is_transparent(node) {
-            let [x] = self.operands(node)?;
-            return self.visit(p, x, around, side);
-        }
-        if operators.looped(node).is_some() {
-            return self.enter(p, node, around, side);
-        }
         if let Some((variable, value, x)) = self.elsewhere(p, node, &around)? {
             let mut inner = around;
             inner.derived.insert(variable.clone());
             inner.values.insert(variable, value);
             return self.visit(p, x, inner, side);
         }
-        match self.primitive(node) {
-            Some(Primitive::Skip) => Ok(()),
+        match self.signature.table().form(node) {
+            Some(Form::Same(x)) => self.visit(p, x, around, side),
+            Some(Form::Loop(_)) => self.enter(p, node, around, side),
+            Some(Form::Sequence(None)) => Ok(()),
             // The contents of memory after a statement cannot be expressed by visits.
-            Some(Primitive::After | Primitive::Forget) => {
+            Some(Form::After { .. } | Form::Forget { .. }) => {
                 Err(Inexpressible(format!("`{node}` is about what stands in memory")))
             }
-            Some(Primitive::Seq) => self.in_order(p, node, around, side),
-            Some(Primitive::Vec) => {
-                let [.., x] = self.operands::<5>(node)?;
+            Some(Form::Sequence(Some(_))) => self.in_order(p, node, around, side),
+            Some(Form::Replaced { variable, by, x }) => {
                 if !self.is_statement(p, x) {
                     return self.other(p, id, around, side);
                 }
-                let (mut inner, active) = self.lanes(p, node, around)?;
+                let (mut inner, active) = self.lanes(p, (variable, by), around)?;
                 inner.domain.push(active);
                 self.visit(p, x, inner, side)
             }
-            Some(Primitive::Fold) if !around.counters.is_empty() => match self.folded(p, id) {
-                Some((_, lanes)) => {
-                    let (inner, x) = self.fold(p, lanes, around, side)?;
+            Some(Form::Fold { .. }) if !around.counters.is_empty() => match self.folded(p, id) {
+                Some((_, lanes, x)) => {
+                    let inner = self.fold(p, lanes, around, side)?;
                     self.visit(p, x, inner, side)
                 }
                 None => self.other(p, id, around, side),
             },
             // Accumulating a fold is the same as accumulating each of its lanes.
-            Some(Primitive::Accumulate) => {
-                let [op, address, value] = self.operands(node)?;
-                match self.folded(p, value) {
-                    Some((folds, lanes)) if text(p, folds) == text(p, op) => {
-                        let (inner, x) = self.fold(p, lanes, around, side)?;
-                        self.reach(self.name(node), p, &[op, address, x], inner, side)
-                    }
-                    _ => self.other(p, id, around, side),
+            Some(Form::Write { op: Some(op), address, value }) => match self.folded(p, value) {
+                Some((folds, lanes, x)) if text(p, folds) == text(p, op) => {
+                    let inner = self.fold(p, lanes, around, side)?;
+                    self.reach(self.name(node), p, &[op, address, x], inner, side)
                 }
-            }
+                _ => self.other(p, id, around, side),
+            },
             // The identity as the start of a partial reduction contributes nothing.
-            Some(Primitive::Identity) if self.is_reduced_by(p, node) => Ok(()),
+            Some(Form::Start(Operation::Named(op))) if self.reduction() == Some(text(p, op)) => {
+                Ok(())
+            }
             // Applying the reduction's own operation to two parts is the same as folding both.
-            Some(Primitive::Binary(op)) if self.reduction().as_deref() == Some(op.name()) => {
+            Some(Form::Binary(Operation::Is(op), _))
+                if self.reduction().as_deref() == Some(op.name()) =>
+            {
                 self.in_order(p, node, around, side)
             }
             _ => self.other(p, id, around, side),
@@ -93,19 +90,19 @@ impl Translation<'_> {
         })
     }
 
-    /// Returns true if the first operand names the operation of the reduction on the left side.
-    fn is_reduced_by(&self, p: &PatternAst<Node>, node: &Node) -> bool {
-        let op = self.operands::<1>(node).ok().map(|[op]| text(p, op));
-        op.is_some() && self.reduction() == op
-    }
-
-    /// Returns the operation of a fold, and the lanes that it folds if they are the lanes of a block.
-    fn folded<'p>(&self, p: &'p PatternAst<Node>, id: Id) -> Option<(Id, &'p Node)> {
-        let operators = self.signature.table();
-        let ENodeOrVar::ENode(fold) = &p[id] else { return None };
-        let [op, lanes] = operators.parts(fold, Primitive::Fold)?;
-        let ENodeOrVar::ENode(lanes) = &p[lanes] else { return None };
-        (operators.primitive(lanes) == Some(Primitive::Vec)).then_some((op, lanes))
+    /// Returns the operation of a fold, and the lanes and the term that it folds if they are the lanes of a block.
+    fn folded(&self, p: &PatternAst<Node>, id: Id) -> Option<(Id, Block, Id)> {
+        let form = |id: Id| match &p[id] {
+            ENodeOrVar::ENode(node) => self.signature.table().form(node),
+            ENodeOrVar::Var(_) => None,
+        };
+        let Form::Fold { op, x: lanes } = form(id)? else { return None };
+        match form(lanes)? {
+            Form::Replaced { variable, by: by @ By::Lanes { .. }, x } => {
+                Some((op, (variable, by), x))
+            }
+            _ => None,
+        }
     }
 
     /// Adds the visit of a variable of the rule.
@@ -179,11 +176,13 @@ impl Translation<'_> {
     fn lanes(
         &mut self,
         p: &PatternAst<Node>,
-        node: &Node,
+        (each, by): Block,
         around: Around,
     ) -> Result<(Around, String)> {
-        let [variable, each, lanes, hi] = self.operands(node)?;
-        let start = self.loop_variable(p, variable, &around);
+        let By::Lanes { from, lanes, hi } = by else {
+            return Err(Inexpressible(format!("`{}` has no lanes", text(p, each))));
+        };
+        let start = self.loop_variable(p, from, &around);
         let n = self.literal(p, lanes)?;
         let hi = self.number(p, hi, &around)?.text;
         let mut inner = around;
@@ -200,19 +199,18 @@ impl Translation<'_> {
         Ok((inner, active))
     }
 
-    /// Enters the lanes of a fold, all of which must be active; also returns the folded term.
+    /// Enters the lanes of a fold, all of which must be active.
     fn fold(
         &mut self,
         p: &PatternAst<Node>,
-        lanes: &Node,
+        lanes: Block,
         around: Around,
         side: &mut Side,
-    ) -> Result<(Around, Id)> {
-        let [.., x] = self.operands::<5>(lanes)?;
+    ) -> Result<Around> {
         let (mut inner, active) = self.lanes(p, lanes, around)?;
         inner.must.push(active);
         side.folded = true;
-        Ok((inner, x))
+        Ok(inner)
     }
 
     /// Returns the operation of the reduction on the left side, if it is one.
