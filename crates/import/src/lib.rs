@@ -4,7 +4,7 @@
 //!
 //! A reader (`torch`, `tensorflow`, `stablehlo`) turns a file into a [`graph`](Graph) of a few operations, by the rows of a table in
 //! `rules/import/`; `idioms` finds what programs spell out, by rules; `order` sorts the edges of
-//! those, and `write` turns the graph into statements.
+//! those, `flat` gives values at most three dimensions, and `write` turns the graph into statements.
 //!
 //! ```
 //! let error = ember_import::import("model.pt2", b"PK").expect_err("is cut off");
@@ -16,6 +16,7 @@ mod archive;
 mod build;
 pub mod check;
 mod error;
+mod flat;
 mod graph;
 mod idioms;
 mod layout;
@@ -77,6 +78,7 @@ pub fn import(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Imported, ImportEr
     };
     idioms::find(&mut graph)?;
     order::by_rows(&mut graph);
+    flat::flatten(&mut graph)?;
     let name = model_name(path);
     let write::Written { text, weights } = write::write(&graph, &name)?;
     Ok(Imported { name, text, weights })

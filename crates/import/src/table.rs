@@ -1,6 +1,7 @@
 //! The tables of operators: what each operator of a framework is made of. A table is a file of `rules/import/`; its first
 //! lines say how to read it.
 
+mod by_place;
 mod functions;
 mod known;
 mod sized;
@@ -85,6 +86,8 @@ struct Row {
 #[derive(Debug)]
 pub(crate) struct Table {
     ignored: Vec<String>,
+    /// The operators whose result shares the elements of their operand.
+    views: Vec<String>,
     rows: BTreeMap<String, Vec<Row>>,
 }
 
@@ -95,12 +98,14 @@ impl Table {
         let file = sources.add("table", text);
         let items = sexp::read(&sources, file)
             .map_err(|errors| wrong(errors.first().map_or("", |e| e.message.as_str())))?;
-        let mut table = Table { ignored: Vec::new(), rows: BTreeMap::new() };
+        let mut table = Table { ignored: Vec::new(), views: Vec::new(), rows: BTreeMap::new() };
+        let words = |names: &[Sexp]| -> Vec<String> {
+            names.iter().filter_map(Sexp::atom).map(str::to_owned).collect()
+        };
         for item in &items {
             match item.form() {
-                Some(("ignored", names)) => {
-                    table.ignored.extend(names.iter().filter_map(Sexp::atom).map(str::to_owned));
-                }
+                Some(("ignored", names)) => table.ignored.extend(words(names)),
+                Some(("views", names)) => table.views.extend(words(names)),
                 Some((name, [parameters, result])) => {
                     let parameters = parameters.list().unwrap_or_default().iter().map(parameter);
                     let parameters = parameters.collect::<Option<Vec<_>>>();
@@ -112,6 +117,16 @@ impl Table {
             }
         }
         Ok(table)
+    }
+
+    /// Returns true if an operator has rows.
+    pub(crate) fn has(&self, operator: &str) -> bool {
+        self.rows.contains_key(operator)
+    }
+
+    /// Returns true if the result of an operator shares the elements of its operand.
+    pub(crate) fn is_view(&self, operator: &str) -> bool {
+        self.views.iter().any(|own| own == operator)
     }
 
     /// Applies the first row that fits a call.
@@ -261,6 +276,14 @@ fn evaluate(
         return Ok(found.clone());
     }
     match item.form() {
+        // (let NAME VALUE RESULT): the result, in which the name stands for the value.
+        Some(("let", [name, value, result])) if depth < DEEPEST => {
+            let value = evaluate(builder, call, scope, value, depth + 1)?;
+            let name = name.atom().ok_or_else(|| wrong("the name of a value is a word"))?;
+            let mut inner = scope.clone();
+            inner.insert(name.to_owned(), value);
+            evaluate(builder, call, &inner, result, depth + 1)
+        }
         Some((function, operands)) if depth < DEEPEST => {
             let operands: Result<Vec<Item>, Problem> = operands
                 .iter()

@@ -1,5 +1,6 @@
 //! Reads PyTorch programs (`.pt2`): a zip archive with the exported program as JSON, and raw weights.
 
+mod aliases;
 mod schema;
 mod weights;
 
@@ -9,6 +10,7 @@ use crate::error::{ImportError, Problem};
 use crate::graph::{Argument, Elem, Graph, Id, Op, Origin, Weight};
 use crate::limits::{CONFIG_BYTES, GRAPH_BYTES, OPERATORS, RESULTS};
 use crate::table::{Call, Item, Table};
+use aliases::Aliases;
 use ember_model::Extent;
 use ember_values::scalar::DType;
 use schema::{Arg, Config, InputSpec, Node, OutputSpec, Program, SymInt, TensorMeta};
@@ -241,20 +243,39 @@ impl<'a> Reader<'a> {
     fn operators(&mut self) -> Result<(), ImportError> {
         let program = self.program;
         let nodes = &program.graph_module.graph.nodes;
+        let mut aliases = Aliases::new(&program.graph_module.graph);
         for (done, node) in nodes.iter().enumerate() {
             let origin = origin(node);
             self.builder.begin(origin.clone());
             let at = |problem| ImportError {
                 problem,
-                origin: Some(Box::new(origin)),
+                origin: Some(Box::new(origin.clone())),
                 done: Some((done, nodes.len())),
             };
-            self.operator(node).map_err(at)?;
+            let (name, changes) = self.operator_of(node);
+            aliases.note(done, node, self.table.is_view(&name), changes).map_err(at)?;
+            self.operator(node, &name).map_err(at)?;
         }
         Ok(())
     }
 
-    fn operator(&mut self, node: &'a Node) -> Result<(), Problem> {
+    /// Returns the operator of a node by the name that its rows have, and whether it changes its operand in place.
+    fn operator_of(&self, node: &Node) -> (String, bool) {
+        let name = node.target.strip_prefix("torch.ops.").unwrap_or(&node.target);
+        let mut parts = name.split('.');
+        let operator = match (parts.next(), parts.next()) {
+            (Some(space), Some(own)) => format!("{space}.{own}"),
+            _ => name.to_owned(),
+        };
+        match operator.strip_suffix('_') {
+            Some(plain) if !self.table.has(&operator) && !plain.ends_with('_') => {
+                (plain.to_owned(), true)
+            }
+            _ => (operator, false),
+        }
+    }
+
+    fn operator(&mut self, node: &'a Node, operator: &str) -> Result<(), Problem> {
         // Sizes stand in the recorded shapes, and assertions about them compute nothing.
         let of_sizes = ["aten.sym_", "aten._assert", "aten.sym_constrain"];
         let name = node.target.strip_prefix("torch.ops.").unwrap_or(&node.target);
@@ -264,11 +285,6 @@ impl<'a> Reader<'a> {
         {
             return Ok(());
         }
-        let mut parts = name.split('.');
-        let operator = match (parts.next(), parts.next()) {
-            (Some(space), Some(own)) => format!("{space}.{own}"),
-            _ => name.to_owned(),
-        };
         let mut given = BTreeMap::new();
         for input in &node.inputs {
             let item = self.item(&input.arg)?;
@@ -283,7 +299,7 @@ impl<'a> Reader<'a> {
             None => None,
         };
         let (shape, elem) = first.clone().unzip();
-        let call = Call { operator: &operator, given, shape, elem };
+        let call = Call { operator, given, shape, elem };
         let done = self.table.apply(&mut self.builder, &call)?;
         let items = match done {
             Item::List(items) => items,
