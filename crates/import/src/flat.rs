@@ -192,7 +192,8 @@ impl Flattener<'_> {
                 front.chain(own.iter().cloned()).collect()
             })
             .collect();
-        let lacks = |axis: usize| -> Vec<bool> { padded.iter().map(|own| is_one(&own[axis])).collect() };
+        let lacks =
+            |axis: usize| -> Vec<bool> { padded.iter().map(|own| is_one(&own[axis])).collect() };
         let axes = live(shape);
         let mut starts: Vec<usize> = Vec::new();
         let mut before: Option<Vec<bool>> = None;
@@ -339,17 +340,18 @@ impl Flattener<'_> {
         let (Some(m), Some(n)) = (a.constant(), b.constant()) else { return Err(whole()) };
         let columns = merged(&[a, b]).ok_or_else(whole)?;
         let position = |k: u64| (k % m * n + k / m) as i64;
-        let (places, x, axis) = match before.constant().and_then(|o| Some((o, o.checked_mul(m * n)?))) {
-            Some((outer, all)) if all <= crate::limits::FOLDED => {
-                let of = |o: u64| (0..m * n).map(move |k| (o * m * n) as i64 + position(k));
-                let places: Vec<i64> = (0..outer).flat_map(of).collect();
-                (places, self.viewed(x, vec![Extent::Const(all), behind])?, 0)
-            }
-            _ => {
-                let places = (0..m * n).map(position).collect();
-                (places, self.viewed(x, vec![before, columns, behind])?, 1)
-            }
-        };
+        let (places, x, axis) =
+            match before.constant().and_then(|o| Some((o, o.checked_mul(m * n)?))) {
+                Some((outer, all)) if all <= crate::limits::FOLDED => {
+                    let of = |o: u64| (0..m * n).map(move |k| (o * m * n) as i64 + position(k));
+                    let places: Vec<i64> = (0..outer).flat_map(of).collect();
+                    (places, self.viewed(x, vec![Extent::Const(all), behind])?, 0)
+                }
+                _ => {
+                    let places = (0..m * n).map(position).collect();
+                    (places, self.viewed(x, vec![before, columns, behind])?, 1)
+                }
+            };
         let index = self.builder.positions_of(places)?;
         self.builder.gather(x, axis, index)
     }

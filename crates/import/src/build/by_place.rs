@@ -15,7 +15,8 @@ const COLUMNS: u64 = 128;
 impl Builder {
     /// The numbers 0, 1, … along a dimension, which is one of so many.
     fn numbered(&mut self, axis: usize, rank: usize, extent: &Extent, elem: Elem) -> Built {
-        let n = extent.constant().ok_or_else(|| misfit("places in a dimension that the data says"))?;
+        let n =
+            extent.constant().ok_or_else(|| misfit("places in a dimension that the data says"))?;
         let places = self.iota(0, 1, n, elem)?;
         let mut shape = vec![Extent::Const(1); rank];
         shape[axis] = extent.clone();
@@ -114,7 +115,8 @@ impl Builder {
         for axis in axes {
             let at = self.axis(*axis, self.shape(x).len())?;
             let n = self.shape(x)[at].constant();
-            let n = n.ok_or_else(|| misfit("a dimension that the data says, the other way round"))?;
+            let n =
+                n.ok_or_else(|| misfit("a dimension that the data says, the other way round"))?;
             if n > 1 {
                 let places = self.iota(n as i64 - 1, -1, n, Elem::Of(DType::I64))?;
                 x = self.gather(x, *axis, places)?;
@@ -149,7 +151,8 @@ impl Builder {
     pub(crate) fn margins(&mut self, x: Id, margins: &[i64], number: f64) -> Built {
         let (mut x, rank) = (x, self.shape(x).len());
         for (at, by) in margins.chunks(2).enumerate() {
-            let axis = rank.checked_sub(at + 1).ok_or_else(|| misfit("margins of more dimensions"))?;
+            let axis =
+                rank.checked_sub(at + 1).ok_or_else(|| misfit("margins of more dimensions"))?;
             let side = |b: &mut Builder, n: i64| -> Result<Option<Id>, Problem> {
                 let n = u64::try_from(n).map_err(|_| misfit("a margin below 0"))?;
                 let mut shape = b.shape(x);
@@ -243,7 +246,8 @@ impl Builder {
         index: Id,
     ) -> Result<Option<Id>, Problem> {
         let wanted = self.shape(index);
-        let (from, added) = match self.shifted(index)? {
+        let plain = self.in_front(index);
+        let (from, added) = match self.shifted(plain)? {
             Some(shifted) => shifted,
             None if self.flat(&wanted).is_err() => (index, Vec::new()),
             None => return Ok(None),
@@ -270,6 +274,23 @@ impl Builder {
             _ if added.len() == 1 => part(self, from, 0).map(Some),
             _ => Ok(None),
         }
+    }
+
+    /// Returns `i` of positions `i < 0 ? i + n : i`: what is looked up is checked to be in front.
+    fn in_front(&self, index: Id) -> Id {
+        let of = |id: Id| (&self.graph.node(id).op, &self.graph.node(id).operands[..]);
+        if let (Op::Choose, &[condition, sum, plain]) = of(index)
+            && let (Op::Compare(less), &[compared, zero]) = of(condition)
+            && let (Op::Zip(add), &[own, _]) = of(sum)
+            && less == "lt"
+            && add == ADD
+            && compared == plain
+            && own == plain
+            && self.number_of(zero) == Some(0.0)
+        {
+            return plain;
+        }
+        index
     }
 
     /// Returns what positions are without a known sum, and the numbers added: one, or one for each column.

@@ -45,6 +45,17 @@ pub(super) fn call(b: &mut Builder, given: &Operands) -> Result<Option<Id>, Prob
             let x = given.tensor(b, 0)?;
             b.margins(x, &given.ints(1)?, given.item(2).number().unwrap_or(0.0))?
         }
+        "padded" => {
+            let (x, number) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
+            let number =
+                b.number_of(number).ok_or_else(|| misfit("a margin of a computed number"))?;
+            if !matches!(given.item(4), Item::None) && given.ints(4)?.iter().any(|n| *n != 0) {
+                return Err(misfit("margins between elements"));
+            }
+            let sides = given.ints(2)?.into_iter().zip(given.ints(3)?).rev();
+            let margins: Vec<i64> = sides.flat_map(|(low, high)| [low, high]).collect();
+            b.margins(x, &margins, number)?
+        }
         "replaced" => {
             let (x, part) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
             b.replaced(x, part, given.int(2)?, given.int(3)?)?
@@ -86,7 +97,8 @@ pub(super) fn call(b: &mut Builder, given: &Operands) -> Result<Option<Id>, Prob
             let (x, classes) = (given.tensor(b, 0)?, given.int(1)?);
             let shape = b.shape(x);
             let rank = shape.len();
-            let n = u64::try_from(classes).map_err(|_| misfit("as many classes as the data says"))?;
+            let n =
+                u64::try_from(classes).map_err(|_| misfit("as many classes as the data says"))?;
             let places = b.iota(0, 1, n, b.elem(x))?;
             let x = b.unsqueeze(x, rank)?;
             b.compare("eq", x, places)?

@@ -17,7 +17,9 @@ impl<'a> Aliases<'a> {
     pub(super) fn new(graph: &'a Graph) -> Aliases<'a> {
         let mut last = BTreeMap::new();
         for (at, node) in graph.nodes.iter().enumerate() {
-            last.extend(node.inputs.iter().flat_map(|input| input.arg.names()).map(|own| (own, at)));
+            last.extend(
+                node.inputs.iter().flat_map(|input| input.arg.names()).map(|own| (own, at)),
+            );
         }
         let results = graph.outputs.iter().flat_map(Arg::names);
         last.extend(results.map(|own| (own, graph.nodes.len())));
