@@ -83,9 +83,11 @@ struct Row {
 }
 
 /// A table of operators.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Table {
     ignored: Vec<String>,
+    /// Operators with the rows of another one.
+    same: BTreeMap<String, String>,
     /// The operators whose result shares the elements of their operand.
     views: Vec<String>,
     rows: BTreeMap<String, Vec<Row>>,
@@ -98,7 +100,7 @@ impl Table {
         let file = sources.add("table", text);
         let items = sexp::read(&sources, file)
             .map_err(|errors| wrong(errors.first().map_or("", |e| e.message.as_str())))?;
-        let mut table = Table { ignored: Vec::new(), views: Vec::new(), rows: BTreeMap::new() };
+        let mut table = Table::default();
         let words = |names: &[Sexp]| -> Vec<String> {
             names.iter().filter_map(Sexp::atom).map(str::to_owned).collect()
         };
@@ -106,6 +108,11 @@ impl Table {
             match item.form() {
                 Some(("ignored", names)) => table.ignored.extend(words(names)),
                 Some(("views", names)) => table.views.extend(words(names)),
+                Some(("same", [operator, other])) => {
+                    let word = |item: &Sexp| item.atom().map(str::to_owned);
+                    let pair = word(operator).zip(word(other));
+                    table.same.extend([pair.ok_or_else(|| wrong("same"))?]);
+                }
                 Some((name, [parameters, result])) => {
                     let parameters = parameters.list().unwrap_or_default().iter().map(parameter);
                     let parameters = parameters.collect::<Option<Vec<_>>>();
@@ -119,9 +126,14 @@ impl Table {
         Ok(table)
     }
 
+    /// Returns the operator whose rows an operator has.
+    fn named<'a>(&'a self, operator: &'a str) -> &'a str {
+        self.same.get(operator).map_or(operator, String::as_str)
+    }
+
     /// Returns true if an operator has rows.
     pub(crate) fn has(&self, operator: &str) -> bool {
-        self.rows.contains_key(operator)
+        self.rows.contains_key(self.named(operator))
     }
 
     /// Returns true if the result of an operator shares the elements of its operand.
@@ -131,7 +143,7 @@ impl Table {
 
     /// Applies the first row that fits a call.
     pub(crate) fn apply(&self, builder: &mut Builder, call: &Call) -> Result<Item, Problem> {
-        let Some(rows) = self.rows.get(call.operator) else {
+        let Some(rows) = self.rows.get(self.named(call.operator)) else {
             return Err(Problem::unknown(call.operator, self.rows.keys().map(String::as_str)));
         };
         for row in rows {
