@@ -338,6 +338,9 @@ impl Flattener<'_> {
         }
         // Rows of what stands behind, looked up in the wanted order.
         let (Some(m), Some(n)) = (a.constant(), b.constant()) else { return Err(whole()) };
+        if m.checked_mul(n).is_none_or(|all| all > crate::limits::FOLDED) {
+            return Err(whole());
+        }
         let columns = merged(&[a, b]).ok_or_else(whole)?;
         let position = |k: u64| (k % m * n + k / m) as i64;
         let (places, x, axis) =
