@@ -365,6 +365,7 @@ impl Builder {
     }
 
     /// Bags in which one row of the table counts as nothing.
+    #[allow(clippy::too_many_arguments, reason = "they are those of the operator")]
     pub(crate) fn bag_padded(
         &mut self,
         mode: &str,
