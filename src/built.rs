@@ -8,6 +8,7 @@ use crate::report::Report;
 use crate::shipped::{self, Shipped};
 use crate::single::{self, Ran};
 use clap::ValueEnum;
+use ember_compile::models;
 use ember_compile::pipeline::{self, Arrays, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::rules::Exactness;
@@ -74,6 +75,17 @@ pub struct Built {
     options: Options,
     report: Report,
     program: Verified,
+}
+
+/// Returns the operators of a PyTorch program in a file that have no counterpart, each by the name of its result and with
+/// the reason. The program can be imported in parts between them.
+///
+/// # Errors
+///
+/// Fails if the file is no such program.
+pub fn missing(path: &Path) -> Result<Vec<(String, String)>, Error> {
+    let sources = Sources::new(Shipped::default());
+    models::missing(&sources, path).map_err(|errors| Error::new(&sources, &errors))
 }
 
 /// The result of a call.
@@ -185,7 +197,11 @@ impl Built {
         }
         let cycles = record.cycles.ok_or_else(|| wrong("its run did not end"))?;
         let names = model.outputs().map(|output| output.name.clone());
-        let outputs = names.filter_map(|name| outputs.remove_entry(&name)).collect();
+        let outputs = names.filter_map(|name| {
+            let output = model.as_result(&name, &outputs.remove(&name)?);
+            Some((name, output))
+        });
+        let outputs = outputs.collect();
         Ok(Called { outputs, cycles, energy_j: record.energy_j })
     }
 }

@@ -64,8 +64,9 @@ impl Expected {
         Err(vec![Diagnostic::global(message).with_help(help)])
     }
 
-    /// Compares the outputs of a run with the arrays.
-    pub fn compare(&self, outputs: &BTreeMap<String, Tensor>) -> Vec<Compared> {
+    /// Compares the outputs of a run with the arrays. Outputs have the extents that the model's program gives them.
+    pub fn compare(&self, model: &Model, outputs: &BTreeMap<String, Tensor>) -> Vec<Compared> {
+        let outputs = in_program(model, outputs);
         let compared = |(name, array): &(String, Option<Tensor>)| {
             let (output, none) =
                 (name.clone(), |within, reason: String| (within, None, Some(reason)));
@@ -109,9 +110,20 @@ impl Compared {
     }
 }
 
-/// Returns the content of a file of outputs.
-pub fn content(file: &TensorFile, outputs: &BTreeMap<String, Tensor>) -> Checked<Vec<u8>> {
-    file.content(outputs).map_err(|e| unusable(file.path(), e))
+/// Returns outputs with the extents that they have in the program that the model was imported from.
+fn in_program(model: &Model, outputs: &BTreeMap<String, Tensor>) -> BTreeMap<String, Tensor> {
+    let shaped = |(name, output): (&String, &Tensor)| (name.clone(), model.as_result(name, output));
+    outputs.iter().map(shaped).collect()
+}
+
+/// Returns the content of a file of outputs: those of a kernel, or of a model.
+pub fn content(
+    file: &TensorFile,
+    model: Option<&Model>,
+    outputs: &BTreeMap<String, Tensor>,
+) -> Checked<Vec<u8>> {
+    let outputs = model.map_or_else(|| outputs.clone(), |model| in_program(model, outputs));
+    file.content(&outputs).map_err(|e| unusable(file.path(), e))
 }
 
 fn unusable(path: &Path, error: FileError) -> Vec<Diagnostic> {

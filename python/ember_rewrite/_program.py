@@ -206,10 +206,11 @@ def is_tensor(value: Any) -> bool:
 
 
 def array(value: Any) -> np.ndarray:
-    """Returns a value as an array; the elements of a tensor on the CPU are shared."""
+    """Returns a value as an array; the elements of a tensor on the CPU are shared. Truth becomes 1 and 0."""
     if is_tensor(value):
         value = value.detach().cpu().numpy()
-    return np.asarray(value)
+    value = np.asarray(value)
+    return value.astype(np.float32) if value.dtype == np.bool_ else value
 
 
 def flattened(values: Any) -> list[Any]:

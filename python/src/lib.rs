@@ -5,7 +5,7 @@ mod interrupt;
 mod sweep;
 
 use arrays::{array, tensors};
-use ember_rewrite::built::{Built, Called, Settings};
+use ember_rewrite::built::{self, Built, Called, Settings};
 use ember_rewrite::{Error, cli};
 use interrupt::{interruptible, watched};
 use pyo3::create_exception;
@@ -90,6 +90,12 @@ fn compile(
     Ok(Native { built: Arc::new(built.map_err(raised)?) })
 }
 
+/// Returns the operators of a PyTorch program in a file that have no counterpart, by the name of the result, with reasons.
+#[pyfunction]
+fn missing(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, String)>> {
+    interruptible(py, move || built::missing(&path))?.map_err(raised)
+}
+
 /// Runs a command of `ember-rewrite`; the first word is its name.
 #[pyfunction]
 fn command(py: Python<'_>, words: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<()> {
@@ -104,5 +110,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sweep::Sweep>()?;
     module.add_function(wrap_pyfunction!(sweep::sweep_point, module)?)?;
     module.add_function(wrap_pyfunction!(compile, module)?)?;
+    module.add_function(wrap_pyfunction!(missing, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)
 }

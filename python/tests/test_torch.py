@@ -58,6 +58,59 @@ def test_what_has_no_counterpart_stays_pytorchs(caplog):
     assert "PyTorch runs a graph" in caplog.text and "fft" in caplog.text
 
 
+class Mixed(torch.nn.Module):
+    """Lookups and layers around operators without a counterpart."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.layer = torch.nn.Embedding(50, 8), torch.nn.Linear(8, 4)
+
+    def forward(self, indices, x):
+        rows = self.table(indices)
+        greatest, places = torch.topk(rows, 3)
+        return self.layer(rows) + greatest.sum(-1, keepdim=True), torch.cumsum(x, 0).relu() @ x.t(), places
+
+
+def changed_in_place(x):
+    y = x * 2
+    y[0].add_(1)
+    return torch.cumsum(y, 0) + y
+
+
+def split(x):
+    first, second = x.chunk(2, -1)
+    left, right = torch.cumsum(first, 0).split(2, -1)
+    return left * right + second[:, :2]
+
+
+def masked(x):
+    above = x > x.mean()
+    return torch.where(above, torch.cumsum(x, 0), -x), above
+
+
+PARTS = {
+    "mixed": (Mixed().eval(), (torch.arange(5), torch.randn(5, 8)), {"topk", "cumsum"}),
+    "in place": (changed_in_place, (torch.randn(4, 8),), {"cumsum"}),
+    "split": (split, (torch.randn(4, 8),), {"cumsum"}),
+    "masked": (masked, (torch.randn(4, 8),), {"cumsum"}),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_a_graph_are_compiled(name, caplog):
+    module, inputs, missing = PARTS[name]
+    caplog.set_level(logging.INFO, "ember_rewrite")
+    fast = torch.compile(module, backend="ember", dynamic=False)
+    with torch.no_grad():
+        got, expected = fast(*inputs), module(*inputs)
+    close(got, expected)
+    said = [record.getMessage() for record in caplog.records]
+    assert any("of a graph are compiled" in line for line in said), said
+    for operator in missing:
+        assert any(f"PyTorch runs `{operator}" in line and "no counterpart" in line for line in said), said
+    assert not any("runs a part" in line or "runs a graph" in line for line in said), said
+
+
 def test_gradients_stay_pytorchs(caplog):
     caplog.set_level(logging.INFO, "ember_rewrite")
     module = torch.nn.EmbeddingBag(50, 8, mode="sum")

@@ -70,8 +70,9 @@ pub(super) fn main_job(
         write_output(path, page)?;
     }
     line.done();
-    write_outputs(common, &done.outputs)?;
-    done.report.expected = expected.map(|e| e.compare(&done.outputs)).unwrap_or_default();
+    write_outputs(common, Some(&inputs.model), &done.outputs)?;
+    done.report.expected =
+        expected.map(|e| e.compare(&inputs.model, &done.outputs)).unwrap_or_default();
     done.report.trace = common.trace.then(|| std::mem::take(&mut done.trace));
     let text = if common.json {
         to_json(&done.report)
@@ -100,8 +101,9 @@ fn native_job(
     }
     let mut done = native::run(inputs, options, found, line)?;
     line.done();
-    write_outputs(common, &done.outputs)?;
-    done.report.expected = expected.map(|e| e.compare(&done.outputs)).unwrap_or_default();
+    write_outputs(common, Some(&inputs.model), &done.outputs)?;
+    done.report.expected =
+        expected.map(|e| e.compare(&inputs.model, &done.outputs)).unwrap_or_default();
     let text = if common.json { to_json(&done.report) } else { native::text(&done.report) };
     write_result(common.output.as_deref(), &text)?;
     let wrong = done.report.programs.iter().filter(|row| !row.valid);
@@ -237,9 +239,13 @@ pub(super) fn expected(
 }
 
 /// Writes the outputs of a run, if a file for them is given.
-pub(super) fn write_outputs(common: &Common, outputs: &BTreeMap<String, Tensor>) -> Checked<()> {
+pub(super) fn write_outputs(
+    common: &Common,
+    model: Option<&Model>,
+    outputs: &BTreeMap<String, Tensor>,
+) -> Checked<()> {
     let Some(file) = &common.outputs else { return Ok(()) };
-    write_output(file.path(), results::content(file, outputs)?)
+    write_output(file.path(), results::content(file, model, outputs)?)
 }
 
 /// Reports wrong outputs on standard error, and returns the exit code.

@@ -60,7 +60,7 @@ fn run_kernel(
     let options = common.options();
     let kernel = kernel::read(sources, path, &options)?;
     let ran = kernel.run(&options, core.kind())?;
-    write_outputs(common, &ran.outputs)?;
+    write_outputs(common, None, &ran.outputs)?;
     let mut record = Record {
         name: ran.program.program().name.clone(),
         exactness: options.exact.name().to_owned(),
@@ -108,13 +108,13 @@ fn run_program(
     if let (Some(path), Some(recording)) = (&common.timeline, &ran.recording) {
         write_output(path, recording.timeline.to_string())?;
     }
-    write_outputs(common, &ran.outputs)?;
+    write_outputs(common, Some(&inputs.model), &ran.outputs)?;
     let prepared = prepare(&inputs, &inputs.model.instantiate(options.seed)?)?;
     let report = RunReport {
         record: ran.record,
         program: print(program.program()),
         preparation: prepared.into_iter().map(PreparedReport::from).collect(),
-        expected: expected.map(|e| e.compare(&ran.outputs)).unwrap_or_default(),
+        expected: expected.map(|e| e.compare(&inputs.model, &ran.outputs)).unwrap_or_default(),
     };
     let text = if common.json { to_json(&report) } else { report::one(&report) };
     write_result(common.output.as_deref(), &text)?;

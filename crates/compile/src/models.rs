@@ -1,6 +1,6 @@
 //! Models from files: texts, and programs of frameworks, which are imported.
 
-use ember_import::{Imported, import, is_import, mlir};
+use ember_import::{ImportError, Imported, import, is_import, mlir};
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::load;
 use ember_language::rules::Definitions;
@@ -96,10 +96,30 @@ pub fn is_kernel(sources: &Sources, path: &Path) -> bool {
 
 /// Imports the program in a file.
 pub fn imported(sources: &Sources, path: &Path) -> Checked<Imported> {
-    let fail = |reason: String, help: Option<String>| {
-        let error = Diagnostic::global(format!("{}: {reason}", path.display()));
-        vec![Diagnostic { help, ..error }]
+    let bytes = bytes(sources, path)?;
+    import(path, &bytes).map_err(|error| unimported(path, &error))
+}
+
+/// Returns the operators of a PyTorch program in a file that have no counterpart, each by the name of its result and with
+/// the reason.
+pub fn missing(sources: &Sources, path: &Path) -> Checked<Vec<(String, String)>> {
+    let bytes = bytes(sources, path)?;
+    let missing = ember_import::missing(&bytes).map_err(|error| unimported(path, &error))?;
+    let named = |error: ImportError| {
+        let result = error.origin.as_ref().map_or_else(String::new, |origin| origin.result.clone());
+        (result, ImportError { done: None, ..error }.to_string())
     };
-    let bytes = sources.files().read(path, IMPORT_LIMIT).map_err(|e| fail(e.to_string(), None))?;
-    import(path, &bytes).map_err(|error| fail(error.to_string(), error.problem.help()))
+    Ok(missing.into_iter().map(named).collect())
+}
+
+fn bytes(sources: &Sources, path: &Path) -> Checked<Vec<u8>> {
+    sources
+        .files()
+        .read(path, IMPORT_LIMIT)
+        .map_err(|error| vec![Diagnostic::global(format!("{}: {error}", path.display()))])
+}
+
+fn unimported(path: &Path, error: &ImportError) -> Vec<Diagnostic> {
+    let help = error.problem.help();
+    vec![Diagnostic { help, ..Diagnostic::global(format!("{}: {error}", path.display())) }]
 }

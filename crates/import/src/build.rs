@@ -1,7 +1,9 @@
 //! Builds the common graph: every operation checks its operands and derives the shape of its result.
 
+mod by_place;
 mod composed;
 mod dimensions;
+mod einsum;
 mod places;
 mod rows;
 mod segments;
@@ -36,6 +38,16 @@ pub(crate) fn misfit(text: impl Into<String>) -> Problem {
 }
 
 impl Builder {
+    /// Goes on with a graph that has no values yet.
+    pub(crate) fn on(graph: Graph) -> Builder {
+        Builder { graph, ..Builder::default() }
+    }
+
+    /// Goes on with nodes of an operator that the graph has already.
+    pub(crate) fn continue_with(&mut self, origin: Option<usize>) {
+        self.origin = origin;
+    }
+
     /// Starts the nodes of an operator.
     pub(crate) fn begin(&mut self, origin: Origin) {
         self.graph.origins.push(origin);

@@ -124,6 +124,9 @@ pub enum Problem {
     /// A tensor has more dimensions than operations take.
     #[error("a tensor of shape ({0}) has more than 3 dimensions that are not 1")]
     Rank(String),
+    /// A tensor is changed in place and used again under another name.
+    #[error("a tensor is changed in place, and `{0}` has the elements that it had before")]
+    Overwritten(String),
     /// Two extents that only the data says must be one.
     #[error("the sizes `{0}` and `{1}` are used as one")]
     Sizes(String, String),
@@ -178,6 +181,9 @@ impl Problem {
             }
             Problem::Positions(_) => {
                 "positions are checked before a run: make them an input of the module, or a constant"
+            }
+            Problem::Overwritten(_) => {
+                "export with `torch.export.export(module, inputs).run_decompositions({})`, which changes no tensor in place"
             }
             Problem::Rank(_) => "merge dimensions before this line, as in `x.flatten(0, 1)`",
             _ => return None,

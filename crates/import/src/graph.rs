@@ -162,6 +162,8 @@ pub struct Graph {
     pub origins: Vec<Origin>,
     /// The results in order, with their names.
     pub outputs: Vec<(String, Id)>,
+    /// The extents of the results in the program.
+    pub results: Vec<Vec<Extent>>,
     /// The operations that idioms over edges were before: those whose edges cannot be sorted.
     pub spelled: BTreeMap<Id, (Op, Vec<Id>)>,
     /// The sizes in extents, each with the value it had in the export.

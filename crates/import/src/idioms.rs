@@ -5,7 +5,7 @@ mod found;
 mod terms;
 
 use crate::error::Problem;
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Elem, Graph, Id, Op};
 use crate::limits::KNOWN;
 use ember_analysis::facts::{EGraph, Facts};
 use ember_engine::drive::Driver;
@@ -55,6 +55,8 @@ pub(crate) fn find(graph: &mut Graph) -> Result<(), Problem> {
     driver.run(&[ScheduleStep::all(&book)], &mut ());
     let found = Found::new(&driver.egraph, &classes);
     let shapes: Vec<Vec<Extent>> = graph.nodes.iter().map(|node| node.shape.clone()).collect();
+    // Numbers of two types are one term.
+    let elems: Vec<Elem> = graph.nodes.iter().map(|node| node.elem).collect();
     // A value is taken from the first that is equal to it.
     let first = |id: &Id| found.values.get(&found.egraph.find(classes[id.0])).copied();
     for node in &mut graph.nodes {
@@ -62,6 +64,7 @@ pub(crate) fn find(graph: &mut Graph) -> Result<(), Problem> {
         for operand in &mut node.operands {
             if let Some(other) = first(operand).filter(|other| other.0 < operand.0)
                 && shape(&shapes, other) == shape(&shapes, *operand)
+                && elems[other.0] == elems[operand.0]
             {
                 *operand = other;
             }

@@ -4,7 +4,7 @@
 //!
 //! A reader (`torch`, `tensorflow`, `stablehlo`) turns a file into a [`graph`](Graph) of a few operations, by the rows of a table in
 //! `rules/import/`; `idioms` finds what programs spell out, by rules; `order` sorts the edges of
-//! those, and `write` turns the graph into statements.
+//! those, `flat` gives values at most three dimensions, and `write` turns the graph into statements.
 //!
 //! ```
 //! let error = ember_import::import("model.pt2", b"PK").expect_err("is cut off");
@@ -16,6 +16,7 @@ mod archive;
 mod build;
 pub mod check;
 mod error;
+mod flat;
 mod graph;
 mod idioms;
 mod layout;
@@ -66,18 +67,50 @@ pub fn torch_archive(name: &str, program: &str) -> Vec<u8> {
     archive::with_file(&format!("{name}/models/{name}.json"), program.as_bytes())
 }
 
+/// The most operators that are found to have no counterpart only when a program is written.
+const WRITTEN: usize = 256;
+
+/// Returns the operators of a PyTorch program (`.pt2`) that have no counterpart, each with the reason, in order. All others
+/// can be imported in parts between them.
+pub fn missing(bytes: &[u8]) -> Result<Vec<ImportError>, ImportError> {
+    let mut found: BTreeMap<usize, ImportError> = BTreeMap::new();
+    loop {
+        let places = found.keys().copied().collect();
+        let without = torch::Without::of(places);
+        let (graph, missing) = torch::read_without(bytes, Some(without))?;
+        let place = |error: &ImportError| error.done.map(|(at, _)| at);
+        found.extend(missing.into_iter().filter_map(|error| Some((place(&error)?, error))));
+        // Some are found only when the graph is written.
+        let Err(error) = written(graph, "parts") else { break };
+        match place(&error) {
+            Some(at) if found.len() < WRITTEN && !found.contains_key(&at) => {
+                found.insert(at, error);
+            }
+            _ => return Err(error),
+        }
+    }
+    Ok(found.into_values().collect())
+}
+
 /// Imports a program. The path says the format and the model's name.
 pub fn import(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Imported, ImportError> {
     let path = path.as_ref();
-    let mut graph = match path.extension().and_then(|ending| ending.to_str()) {
+    let graph = match path.extension().and_then(|ending| ending.to_str()) {
         Some("pt2") => torch::read(bytes)?,
         Some("pb") => tensorflow::read(bytes)?,
         Some("mlir" | "stablehlo") => stablehlo::read(bytes)?,
         _ => return Err(Problem::Format.into()),
     };
+    let name = model_name(path);
+    let write::Written { text, weights } = written(graph, &name)?;
+    Ok(Imported { name, text, weights })
+}
+
+/// Writes a graph as a model.
+fn written(mut graph: Graph, name: &str) -> Result<write::Written, ImportError> {
+    graph.results = graph.outputs.iter().map(|(_, id)| graph.shape(*id).to_vec()).collect();
     idioms::find(&mut graph)?;
     order::by_rows(&mut graph);
-    let name = model_name(path);
-    let write::Written { text, weights } = write::write(&graph, &name)?;
-    Ok(Imported { name, text, weights })
+    flat::flatten(&mut graph)?;
+    write::write(&graph, name)
 }

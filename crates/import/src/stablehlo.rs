@@ -260,6 +260,20 @@ impl Reader<'_> {
             Elem::Of(dtype) => dtype,
             Elem::Bool => DType::U8,
         };
+        if let (Some(bytes), Elem::Of(of)) = (&statement.bytes, elem) {
+            let n = crate::graph::count(&shape);
+            if n.and_then(|n| n.checked_mul(of.bytes_of(1))) != Some(bytes.len() as u64) {
+                let shape = crate::graph::shown(&shape);
+                let text = format!("{} bytes in a constant of ({shape})", bytes.len());
+                return Err(Problem::Operands(text));
+            }
+            let shape = shape.iter().filter_map(Extent::constant).collect();
+            let data = ember_targets::tensor::Data::of_bytes(of, bytes, true);
+            return self
+                .builder
+                .constant(Tensor { dtype: of, shape, data }, elem)
+                .map(Item::Tensor);
+        }
         let values = statement.dense.as_ref().ok_or_else(|| {
             Problem::Operands("a constant whose elements are not written out".to_owned())
         })?;

@@ -1,6 +1,7 @@
 //! The tables of operators: what each operator of a framework is made of. A table is a file of `rules/import/`; its first
 //! lines say how to read it.
 
+mod by_place;
 mod functions;
 mod known;
 mod sized;
@@ -82,9 +83,13 @@ struct Row {
 }
 
 /// A table of operators.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Table {
     ignored: Vec<String>,
+    /// Operators with the rows of another one.
+    same: BTreeMap<String, String>,
+    /// The operators whose result shares the elements of their operand.
+    views: Vec<String>,
     rows: BTreeMap<String, Vec<Row>>,
 }
 
@@ -95,11 +100,18 @@ impl Table {
         let file = sources.add("table", text);
         let items = sexp::read(&sources, file)
             .map_err(|errors| wrong(errors.first().map_or("", |e| e.message.as_str())))?;
-        let mut table = Table { ignored: Vec::new(), rows: BTreeMap::new() };
+        let mut table = Table::default();
+        let words = |names: &[Sexp]| -> Vec<String> {
+            names.iter().filter_map(Sexp::atom).map(str::to_owned).collect()
+        };
         for item in &items {
             match item.form() {
-                Some(("ignored", names)) => {
-                    table.ignored.extend(names.iter().filter_map(Sexp::atom).map(str::to_owned));
+                Some(("ignored", names)) => table.ignored.extend(words(names)),
+                Some(("views", names)) => table.views.extend(words(names)),
+                Some(("same", [operator, other])) => {
+                    let word = |item: &Sexp| item.atom().map(str::to_owned);
+                    let pair = word(operator).zip(word(other));
+                    table.same.extend([pair.ok_or_else(|| wrong("same"))?]);
                 }
                 Some((name, [parameters, result])) => {
                     let parameters = parameters.list().unwrap_or_default().iter().map(parameter);
@@ -114,9 +126,24 @@ impl Table {
         Ok(table)
     }
 
+    /// Returns the operator whose rows an operator has.
+    fn named<'a>(&'a self, operator: &'a str) -> &'a str {
+        self.same.get(operator).map_or(operator, String::as_str)
+    }
+
+    /// Returns true if an operator has rows.
+    pub(crate) fn has(&self, operator: &str) -> bool {
+        self.rows.contains_key(self.named(operator))
+    }
+
+    /// Returns true if the result of an operator shares the elements of its operand.
+    pub(crate) fn is_view(&self, operator: &str) -> bool {
+        self.views.iter().any(|own| own == operator)
+    }
+
     /// Applies the first row that fits a call.
     pub(crate) fn apply(&self, builder: &mut Builder, call: &Call) -> Result<Item, Problem> {
-        let Some(rows) = self.rows.get(call.operator) else {
+        let Some(rows) = self.rows.get(self.named(call.operator)) else {
             return Err(Problem::unknown(call.operator, self.rows.keys().map(String::as_str)));
         };
         for row in rows {
@@ -261,6 +288,14 @@ fn evaluate(
         return Ok(found.clone());
     }
     match item.form() {
+        // (let NAME VALUE RESULT): the result, in which the name stands for the value.
+        Some(("let", [name, value, result])) if depth < DEEPEST => {
+            let value = evaluate(builder, call, scope, value, depth + 1)?;
+            let name = name.atom().ok_or_else(|| wrong("the name of a value is a word"))?;
+            let mut inner = scope.clone();
+            inner.insert(name.to_owned(), value);
+            evaluate(builder, call, &inner, result, depth + 1)
+        }
         Some((function, operands)) if depth < DEEPEST => {
             let operands: Result<Vec<Item>, Problem> = operands
                 .iter()

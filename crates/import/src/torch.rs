@@ -1,5 +1,6 @@
 //! Reads PyTorch programs (`.pt2`): a zip archive with the exported program as JSON, and raw weights.
 
+mod aliases;
 mod schema;
 mod weights;
 
@@ -9,11 +10,12 @@ use crate::error::{ImportError, Problem};
 use crate::graph::{Argument, Elem, Graph, Id, Op, Origin, Weight};
 use crate::limits::{CONFIG_BYTES, GRAPH_BYTES, OPERATORS, RESULTS};
 use crate::table::{Call, Item, Table};
+use aliases::Aliases;
 use ember_model::Extent;
 use ember_values::scalar::DType;
 use schema::{Arg, Config, InputSpec, Node, OutputSpec, Program, SymInt, TensorMeta};
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The rows for the operators of PyTorch.
 const TABLE: &str = include_str!("../../../rules/import/torch.rows");
@@ -22,8 +24,12 @@ const TABLE: &str = include_str!("../../../rules/import/torch.rows");
 const ARCHIVE_VERSION: &str = "0";
 const SCHEMA_VERSIONS: [u64; 1] = [8];
 
-/// Reads a program.
-pub(crate) fn read(bytes: &[u8]) -> Result<Graph, ImportError> {
+/// Reads a program. If operators may be missing, those without a counterpart are left out and returned: their results are
+/// arguments of the graph, and what they take are its results, too.
+pub(crate) fn read_without(
+    bytes: &[u8],
+    without: Option<Without>,
+) -> Result<(Graph, Vec<ImportError>), ImportError> {
     let mut archive = Archive::open(bytes)?;
     if archive.has("serialized_exported_program.json") {
         let found = "of PyTorch 2.7 or before".to_owned();
@@ -53,11 +59,33 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Graph, ImportError> {
         let found = format!("{major}.{}", program.schema_version.minor);
         return Err(Problem::Version { what: "the program", found, known: "8" }.into());
     }
-    let mut reader = Reader::new(&program)?;
+    let mut reader = Reader::new(&program, without)?;
     reader.inputs(&mut archive, member.trim_start_matches("models/").trim_end_matches(".json"))?;
     reader.operators()?;
     reader.outputs()?;
-    Ok(reader.builder.graph)
+    let missing = reader.without.take().map(|open| open.missing).unwrap_or_default();
+    Ok((reader.builder.graph, missing))
+}
+
+/// Reads a program.
+pub(crate) fn read(bytes: &[u8]) -> Result<Graph, ImportError> {
+    Ok(read_without(bytes, None)?.0)
+}
+
+/// What is read of a program where operators may be missing.
+#[derive(Default)]
+pub(crate) struct Without {
+    /// Operators that are left out, by their places.
+    pub(crate) places: BTreeSet<usize>,
+    /// Those that have no counterpart.
+    missing: Vec<ImportError>,
+}
+
+impl Without {
+    /// Leaves operators out.
+    pub(crate) fn of(places: BTreeSet<usize>) -> Without {
+        Without { places, missing: Vec::new() }
+    }
 }
 
 /// Reads a JSON text of the archive.
@@ -116,10 +144,12 @@ struct Reader<'a> {
     less: BTreeMap<String, i64>,
     /// The meaning of each name.
     values: BTreeMap<&'a str, Item>,
+    /// The operators that are left out, if operators may be missing.
+    without: Option<Without>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(program: &'a Program) -> Result<Reader<'a>, Problem> {
+    fn new(program: &'a Program, without: Option<Without>) -> Result<Reader<'a>, Problem> {
         let nodes = program.graph_module.graph.nodes.len();
         if nodes > OPERATORS {
             let (length, limit) = (nodes as u64, OPERATORS as u64);
@@ -138,7 +168,8 @@ impl<'a> Reader<'a> {
                 *most = (*most).max(plus.saturating_neg());
             }
         }
-        Ok(Reader { program, table, builder: Builder::default(), less, values: BTreeMap::new() })
+        let (builder, values) = (Builder::default(), BTreeMap::new());
+        Ok(Reader { program, table, builder, less, values, without })
     }
 
     /// Returns an extent, and notes the value that its size had in the export.
@@ -241,20 +272,66 @@ impl<'a> Reader<'a> {
     fn operators(&mut self) -> Result<(), ImportError> {
         let program = self.program;
         let nodes = &program.graph_module.graph.nodes;
+        let mut aliases = Aliases::new(&program.graph_module.graph);
         for (done, node) in nodes.iter().enumerate() {
             let origin = origin(node);
             self.builder.begin(origin.clone());
-            let at = |problem| ImportError {
-                problem,
-                origin: Some(Box::new(origin)),
-                done: Some((done, nodes.len())),
+            let left_out = self.without.as_ref().is_some_and(|open| open.places.contains(&done));
+            let (name, changes) = self.operator_of(node);
+            let result = match left_out {
+                true => Err(Problem::Operator { operator: name.clone(), near: None }),
+                false => aliases
+                    .note(done, node, self.table.is_view(&name), changes)
+                    .and_then(|()| self.operator(node, &name)),
             };
-            self.operator(node).map_err(at)?;
+            let Err(problem) = result else { continue };
+            let done = Some((done, nodes.len()));
+            let error = ImportError { problem, origin: Some(Box::new(origin)), done };
+            let Some(open) = &mut self.without else { return Err(error) };
+            if !left_out {
+                open.missing.push(error);
+            }
+            self.leave_out(node)?;
         }
         Ok(())
     }
 
-    fn operator(&mut self, node: &'a Node) -> Result<(), Problem> {
+    /// Leaves an operator out: its results are arguments, and what it takes are results.
+    fn leave_out(&mut self, node: &'a Node) -> Result<(), Problem> {
+        for name in node.inputs.iter().flat_map(|input| input.arg.names()) {
+            if let Some(Item::Tensor(id)) = self.values.get(name) {
+                self.builder.graph.outputs.push((name.to_owned(), *id));
+            }
+        }
+        for name in node.outputs.iter().flat_map(Arg::names) {
+            // A result of another kind is missing wherever it is used.
+            let Ok(Some((shape, elem))) = self.recorded(name) else { continue };
+            let argument = Argument { name: name.to_owned(), elem, shape: shape.clone() };
+            self.builder.graph.arguments.push(argument);
+            let op = Op::Argument(self.builder.graph.arguments.len() - 1);
+            let id = self.builder.add(op, Vec::new(), shape, elem)?;
+            self.values.insert(name, Item::Tensor(id));
+        }
+        Ok(())
+    }
+
+    /// Returns the operator of a node by the name that its rows have, and whether it changes its operand in place.
+    fn operator_of(&self, node: &Node) -> (String, bool) {
+        let name = node.target.strip_prefix("torch.ops.").unwrap_or(&node.target);
+        let mut parts = name.split('.');
+        let operator = match (parts.next(), parts.next()) {
+            (Some(space), Some(own)) => format!("{space}.{own}"),
+            _ => name.to_owned(),
+        };
+        match operator.strip_suffix('_') {
+            Some(plain) if !self.table.has(&operator) && !plain.ends_with('_') => {
+                (plain.to_owned(), true)
+            }
+            _ => (operator, false),
+        }
+    }
+
+    fn operator(&mut self, node: &'a Node, operator: &str) -> Result<(), Problem> {
         // Sizes stand in the recorded shapes, and assertions about them compute nothing.
         let of_sizes = ["aten.sym_", "aten._assert", "aten.sym_constrain"];
         let name = node.target.strip_prefix("torch.ops.").unwrap_or(&node.target);
@@ -264,11 +341,6 @@ impl<'a> Reader<'a> {
         {
             return Ok(());
         }
-        let mut parts = name.split('.');
-        let operator = match (parts.next(), parts.next()) {
-            (Some(space), Some(own)) => format!("{space}.{own}"),
-            _ => name.to_owned(),
-        };
         let mut given = BTreeMap::new();
         for input in &node.inputs {
             let item = self.item(&input.arg)?;
@@ -283,7 +355,7 @@ impl<'a> Reader<'a> {
             None => None,
         };
         let (shape, elem) = first.clone().unzip();
-        let call = Call { operator: &operator, given, shape, elem };
+        let call = Call { operator, given, shape, elem };
         let done = self.table.apply(&mut self.builder, &call)?;
         let items = match done {
             Item::List(items) => items,
@@ -344,7 +416,11 @@ impl<'a> Reader<'a> {
                     return Err(Problem::Interface(text));
                 }
             }
-            match (arg, self.item(arg)?) {
+            let item = match self.item(arg) {
+                Err(_) if self.without.is_some() => continue,
+                item => item?,
+            };
+            match (arg, item) {
                 (Arg::Tensor(name), Item::Tensor(id)) => {
                     self.builder.graph.outputs.push((name.clone(), id));
                 }

@@ -22,6 +22,7 @@ use inputs::Inputs;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub(crate) use sorted::vector;
 pub(crate) use text::{Written, word};
 
 /// A statement of the model.

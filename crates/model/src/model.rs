@@ -76,6 +76,8 @@ pub struct Model {
     pub programs: Vec<HandWritten>,
     /// The arguments of the program that it was imported from, if it was.
     pub(crate) imported: Option<Arguments>,
+    /// The extents of outputs in the program that it was imported from, where they are others than the model's.
+    pub(crate) results: BTreeMap<String, Vec<Extent>>,
     /// The operators that it was read with: what some of its operations mean stands in rules alone.
     pub(crate) operators: Arc<Operators>,
 }

@@ -64,16 +64,22 @@ impl Builder {
         self.zip(ADD, log, most)
     }
 
-    /// Attention over all keys: the softmax of scaled products, times the values.
-    pub(crate) fn attention(&mut self, q: Id, k: Id, v: Id, scale: Option<f64>) -> Built {
+    /// Attention: the softmax of scaled products with the keys that a mask leaves, times the values.
+    pub(crate) fn attention(
+        &mut self,
+        [q, k, v]: [Id; 3],
+        mask: Option<Id>,
+        causal: bool,
+        scale: Option<f64>,
+    ) -> Built {
         let width = self.shape(q).last().and_then(Extent::constant);
         let scale = scale.or_else(|| width.map(|n| 1.0 / (n as f64).sqrt()));
         let scale = scale.ok_or_else(|| misfit("attention over rows of unknown width"))?;
         let keys = self.transpose(k, -2, -1)?;
         let scores = self.product(q, keys)?;
-        let scale = self.number(scale, self.elem(scores))?;
-        let scaled = self.zip(MUL, scores, scale)?;
-        let shares = self.softmax(scaled, -1)?;
+        let scaled = self.scaled(scores, scale)?;
+        let scores = self.masked(scaled, mask, causal)?;
+        let shares = self.softmax(scores, -1)?;
         self.product(shares, v)
     }
 
@@ -97,7 +103,8 @@ impl Builder {
         self.scatter(ADD, zeros, 0, to, weighted)
     }
 
-    /// Elements at positions in one dimension, where all other dimensions of the positions are repeated.
+    /// Elements at positions in one dimension. Where all other dimensions of the positions are repeated, these are whole
+    /// rows.
     pub(crate) fn pick(&mut self, x: Id, axis: i64, index: Id) -> Built {
         let (own, wanted) = (self.shape(x), self.shape(index));
         let axis = self.axis(axis, own.len())?;
@@ -114,9 +121,7 @@ impl Builder {
         let others = given.iter().enumerate().any(|(i, e)| live((i, e)));
         let whole = (0..own.len()).all(|i| i == axis || own[i] == wanted[i]);
         if others || !whole {
-            return Err(misfit(
-                "each element has a position of its own, and rows are looked up whole",
-            ));
+            return self.pick_each(x, axis, index);
         }
         let n = wanted[axis].clone();
         let positions = self.reshape(base, vec![n])?;

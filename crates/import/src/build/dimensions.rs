@@ -146,7 +146,7 @@ impl Builder {
         }
     }
 
-    /// A table with rows combined into the rows at positions of its first dimension.
+    /// A table with rows combined into the rows at positions of its first dimension; `put` takes the place of rows.
     pub(crate) fn combine(
         &mut self,
         word: &str,
@@ -166,6 +166,9 @@ impl Builder {
         let own = self.shape(table);
         let shape = std::iter::once(n).chain(own.into_iter().skip(1)).collect();
         let rows = self.reshape(rows, shape)?;
-        self.scatter(word, table, 0, index, rows)
+        match word {
+            "put" => self.scatter_max_alone(table, 0, index, rows),
+            _ => self.scatter(word, table, 0, index, rows),
+        }
     }
 }

@@ -286,28 +286,4 @@ impl Builder {
     pub(crate) fn iota(&mut self, first: i64, step: i64, n: u64, elem: Elem) -> Built {
         self.add(Op::Iota { first, step }, Vec::new(), vec![Extent::Const(n)], elem)
     }
-
-    /// A product in the notation `ab,bc->ac`: dimensions of one letter are one, and what the result lacks is summed.
-    pub(crate) fn einsum(&mut self, equation: &str, parts: &[Id]) -> Built {
-        let other =
-            || misfit(format!("`{equation}` is no product of two tensors over one dimension"));
-        let (operands, wanted) = equation.split_once("->").ok_or_else(other)?;
-        let (of_a, of_b) = operands.split_once(',').ok_or_else(other)?;
-        let &[a, b] = parts else { return Err(other()) };
-        let place = |of: &str, c: char| of.find(c).map(|at| at as i64);
-        let pairs = |keep: bool| -> (Vec<i64>, Vec<i64>) {
-            let both = of_a.chars().filter(|c| of_b.contains(*c) && wanted.contains(*c) == keep);
-            both.filter_map(|c| Some((place(of_a, c)?, place(of_b, c)?))).unzip()
-        };
-        let (batch, over) = (pairs(true), pairs(false));
-        let product = self.dot(a, b, (&batch.0, &batch.1), (&over.0, &over.1))?;
-        // The result has the dimensions of the batch first, then those of each factor alone.
-        let alone =
-            |of: &str, other: &str| of.chars().filter(|c| !other.contains(*c)).collect::<String>();
-        let both: String =
-            of_a.chars().filter(|c| of_b.contains(*c) && wanted.contains(*c)).collect();
-        let own = both + &alone(of_a, of_b) + &alone(of_b, of_a);
-        let order: Option<Vec<usize>> = wanted.chars().map(|c| own.find(c)).collect();
-        self.permute(product, order.filter(|order| order.len() == own.len()).ok_or_else(other)?)
-    }
 }

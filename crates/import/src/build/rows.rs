@@ -4,6 +4,7 @@ use super::{Builder, Built, misfit};
 use crate::error::Problem;
 use crate::graph::{Elem, Id, Op, count, is_one, shown};
 use crate::words::{ADD, DIV, MAX, MIN, MUL, POW, SUB};
+use crate::write::known;
 use ember_model::Extent;
 use ember_values::scalar::DType;
 
@@ -140,6 +141,9 @@ impl Builder {
     pub(crate) fn gather(&mut self, x: Id, axis: i64, index: Id) -> Built {
         self.positions(index)?;
         let axis = self.axis(axis, self.shape(x).len())?;
+        if let Some(columns) = self.gather_columns(x, axis, index)? {
+            return Ok(columns);
+        }
         let front = self.axis_first(x, axis)?;
         let (own, wanted) = (self.shape(front), self.shape(index));
         let n = self.flat(&wanted)?;
@@ -169,6 +173,18 @@ impl Builder {
         }
         if last + 1 - first != given.len() {
             return Err(misfit("positions in dimensions that are not next to each other"));
+        }
+        let all_known = |b: &Builder| -> Result<bool, Problem> {
+            for (_, index) in &given {
+                if known(&b.graph, *index)?.is_none() {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        if first == 0 && !all_known(self)? {
+            let indices: Vec<Id> = given.iter().map(|(_, index)| *index).collect();
+            return self.index_each(x, &indices);
         }
         // Neighbouring dimensions are one: position i · n + j.
         let mut at: Option<Id> = None;
@@ -225,7 +241,14 @@ impl Builder {
         if self.shape(index).len() > 1 {
             index = self.axis_first(index, axis)?;
         }
+        let each = index;
         index = self.one_a_row(index)?;
+        if self.shape(index).iter().skip(1).any(|extent| !is_one(extent))
+            && known(&self.graph, index)?.is_none()
+        {
+            let each = self.first_to_axis(each, axis)?;
+            return self.combine_each(word, table, axis, each, rows);
+        }
         let (table, mut rows) = (self.axis_first(table, axis)?, self.axis_first(rows, axis)?);
         let (own, shape) = (self.shape(table), self.shape(rows));
         if own.len() != shape.len() || own.iter().zip(&shape).skip(1).any(|(a, b)| a != b) {
@@ -342,12 +365,14 @@ impl Builder {
     }
 
     /// Bags in which one row of the table counts as nothing.
+    #[allow(clippy::too_many_arguments, reason = "they are those of the operator")]
     pub(crate) fn bag_padded(
         &mut self,
         mode: &str,
         table: Id,
         indices: Id,
         offsets: Option<Id>,
+        weights: Option<Id>,
         closed: bool,
         padding: i64,
     ) -> Built {
@@ -376,7 +401,7 @@ impl Builder {
             without,
             indices,
             offsets,
-            None,
+            weights,
             closed,
         )?;
         match mode {

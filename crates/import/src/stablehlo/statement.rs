@@ -32,6 +32,8 @@ pub(super) struct Statement {
     pub(super) callee: Option<String>,
     /// The elements of a constant; one stands for all.
     pub(super) dense: Option<Vec<f64>>,
+    /// The elements of a constant that are written as their bytes.
+    pub(super) bytes: Option<Vec<u8>>,
     /// The type of the first result.
     pub(super) result: Option<Type>,
     /// The name of the location.
@@ -168,7 +170,16 @@ fn statement(tokens: &[Token], line: usize) -> Option<Statement> {
         });
         // A region of more than one operation and its return is none that has a name.
         let inside = rest[at..].iter().filter(|t| **t == Token::Mark('=')).count();
-        let name = applied.filter(|_| inside == 1)?;
+        // A region that only returns the new one of its two values applies nothing.
+        let values: Vec<&String> = rest[at..]
+            .iter()
+            .filter_map(|token| match token {
+                Token::Word(word) if word.starts_with('%') => Some(word),
+                _ => None,
+            })
+            .collect();
+        let returns_new = matches!(values[..], [_, new, returned] if new == returned);
+        let name = applied.filter(|_| inside == 1 || (inside == 0 && returns_new))?;
         own.attributes.insert("applies".to_owned(), Item::Word(name));
     }
     let loc = rest.iter().rposition(|token| *token == Token::Word("loc".to_owned()));
@@ -209,6 +220,7 @@ fn statement(tokens: &[Token], line: usize) -> Option<Statement> {
     });
     if own.operation == "stablehlo.constant" {
         own.dense = dense(body);
+        own.bytes = packed(body);
         return Some(own);
     }
     attributes(body, &mut own);
@@ -308,6 +320,18 @@ fn slices(tokens: &[Token], own: &mut Statement) {
     }
 }
 
+/// Reads the bytes of `dense<"0x…">`.
+fn packed(tokens: &[Token]) -> Option<Vec<u8>> {
+    let [Token::Word(word), Token::Mark('<'), Token::Text(text), ..] = tokens else { return None };
+    let digits = text.strip_prefix("0x").filter(|_| word == "dense")?.as_bytes();
+    let digit = |c: u8| char::from(c).to_digit(16).and_then(|n| u8::try_from(n).ok());
+    let byte = |pair: &[u8]| match pair {
+        &[high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    };
+    digits.chunks(2).map(byte).collect()
+}
+
 /// Reads the elements of `dense<…>`.
 fn dense(tokens: &[Token]) -> Option<Vec<f64>> {
     let [Token::Word(word), Token::Mark('<'), rest @ ..] = tokens else { return None };
@@ -323,6 +347,7 @@ fn dense(tokens: &[Token]) -> Option<Vec<f64>> {
                 // The bits of numbers that decimals do not write.
                 "0xFF800000" | "0xFFF0000000000000" => f64::NEG_INFINITY,
                 "0x7F800000" | "0x7FF0000000000000" => f64::INFINITY,
+                "0x7FC00000" | "0x7FF8000000000000" => f64::NAN,
                 word => word.parse().ok()?,
             }),
             Token::Mark('[' | ']' | ',') => {}

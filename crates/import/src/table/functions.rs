@@ -1,7 +1,7 @@
 //! The functions that rows of a table may use.
 
 use super::known::{self, Known};
-use super::{Item, sized, wrong};
+use super::{Item, by_place, sized, wrong};
 use crate::build::{Builder, misfit};
 use crate::error::Problem;
 use crate::graph::{Elem, Id};
@@ -21,7 +21,7 @@ impl Operands<'_> {
         self.items.get(at).unwrap_or(&Item::None)
     }
 
-    fn wrong(&self, at: usize, what: &str) -> Problem {
+    pub(super) fn wrong(&self, at: usize, what: &str) -> Problem {
         misfit(format!("the operand {at} of `{}` is not {what}", self.function))
     }
 
@@ -44,7 +44,7 @@ impl Operands<'_> {
         }
     }
 
-    fn optional(&self, builder: &mut Builder, at: usize) -> Result<Option<Id>, Problem> {
+    pub(super) fn optional(&self, builder: &mut Builder, at: usize) -> Result<Option<Id>, Problem> {
         match self.item(at) {
             Item::None => Ok(None),
             _ => self.tensor(builder, at).map(Some),
@@ -61,7 +61,16 @@ impl Operands<'_> {
         items.iter().map(&mut tensor).collect()
     }
 
-    fn number(&self, at: usize) -> Result<f64, Problem> {
+    /// All operands from a place on, as tensors.
+    pub(super) fn tensors_from(
+        &self,
+        builder: &mut Builder,
+        at: usize,
+    ) -> Result<Vec<Id>, Problem> {
+        (at..self.items.len()).map(|at| self.tensor(builder, at)).collect()
+    }
+
+    pub(super) fn number(&self, at: usize) -> Result<f64, Problem> {
         self.item(at).number().ok_or_else(|| self.wrong(at, "a number"))
     }
 
@@ -123,7 +132,7 @@ impl Operands<'_> {
         }
     }
 
-    fn shape(&self, at: usize) -> Result<Vec<Extent>, Problem> {
+    pub(super) fn shape(&self, at: usize) -> Result<Vec<Extent>, Problem> {
         match self.item(at) {
             Item::Shape(shape) => Ok(shape.clone()),
             _ => Err(self.wrong(at, "a shape")),
@@ -149,6 +158,17 @@ pub(super) fn call(builder: &mut Builder, function: &str, items: &[Item]) -> Res
     if let Some(several) = several(builder, &given)? {
         return Ok(Item::List(several.into_iter().map(Item::Tensor).collect()));
     }
+    if function == "part" {
+        // One of several results.
+        let (Item::List(parts), at) = (given.item(0), given.int(1)?) else {
+            return Err(given.wrong(0, "a list"));
+        };
+        let part = usize::try_from(at).ok().and_then(|at| parts.get(at).cloned());
+        return part.ok_or_else(|| given.wrong(1, "the number of a part"));
+    }
+    if function == "list" {
+        return Ok(Item::List(items.to_vec()));
+    }
     if function == "sparse" {
         let (indices, values) = (given.tensor(builder, 0)?, given.tensor(builder, 1)?);
         let extent = |n: i64| u64::try_from(n).map(Extent::Const);
@@ -163,6 +183,10 @@ pub(super) fn call(builder: &mut Builder, function: &str, items: &[Item]) -> Res
     };
     let done = match done {
         None => sized::call(builder, &given)?,
+        done => done,
+    };
+    let done = match done {
+        None => by_place::call(builder, &given)?,
         done => done,
     };
     done.map(Item::Tensor).ok_or_else(|| wrong(&format!("no function `{function}`")))
@@ -212,6 +236,17 @@ fn several(builder: &mut Builder, given: &Operands) -> Result<Option<Vec<Id>>, P
                 first = end;
             }
             parts
+        }
+        "even_parts" => {
+            let (x, count, axis) = (given.tensor(builder, 0)?, given.int(1)?, given.int(2)?);
+            let at = builder.axis(axis, builder.shape(x).len())?;
+            let n = builder.shape(x)[at].constant().and_then(|n| i64::try_from(n).ok());
+            let n = n.filter(|_| (1..=RESULTS as i64).contains(&count));
+            let n = n.ok_or_else(|| misfit("a dimension of unknown extent is split"))?;
+            // The first parts have one element more.
+            let first = |k: i64| k * (n / count) + k.min(n % count);
+            let part = |k: i64| builder.slice(x, axis, first(k), first(k + 1), 1);
+            (0..count).map(part).collect::<Result<_, _>>()?
         }
         "unique" => {
             let x = given.tensor(builder, 0)?;
@@ -388,8 +423,9 @@ fn rows(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Problem> 
             b.combine(given.word(0)?, tensors, dims, given.int(7)?)?
         }
         "attention" => {
-            let (q, k, v) = (given.tensor(b, 0)?, given.tensor(b, 1)?, given.tensor(b, 2)?);
-            b.attention(q, k, v, given.item(3).number())?
+            let operands = [given.tensor(b, 0)?, given.tensor(b, 1)?, given.tensor(b, 2)?];
+            let mask = given.optional(b, 3)?;
+            b.attention(operands, mask, given.truth(4)?, given.item(5).number())?
         }
         "gather" => {
             let (x, index) = (given.tensor(b, 0)?, given.tensor(b, 2)?);
@@ -427,7 +463,7 @@ fn rows(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Problem> 
         }
         "segments" => {
             let (data, offsets) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
-            b.segments(given.word(0)?, data, offsets)?
+            b.segments_from(given.word(0)?, data, offsets, given.item(3).number())?
         }
         "bag" => {
             let (table, indices) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
@@ -436,8 +472,9 @@ fn rows(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Problem> 
         }
         "bag_padded" => {
             let (table, indices) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
-            let (offsets, closed) = (given.optional(b, 3)?, given.truth(4)?);
-            b.bag_padded(given.word(0)?, table, indices, offsets, closed, given.int(5)?)?
+            let (offsets, weights) = (given.optional(b, 3)?, given.optional(b, 4)?);
+            let (word, closed) = (given.word(0)?, given.truth(5)?);
+            b.bag_padded(word, table, indices, offsets, weights, closed, given.int(6)?)?
         }
         _ => return Ok(None),
     };

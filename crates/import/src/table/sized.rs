@@ -253,7 +253,10 @@ pub(super) fn call(b: &mut Builder, given: &Operands) -> Result<Option<Id>, Prob
             b.choose(own, on, off)?
         }
         "einsum" => {
-            let parts = given.tensors(b, 1)?;
+            let parts = match given.item(1) {
+                Item::List(_) => given.tensors(b, 1)?,
+                _ => given.tensors_from(b, 1)?,
+            };
             b.einsum(given.word(0)?, &parts)?
         }
         "nonzero" => {

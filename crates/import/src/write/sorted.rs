@@ -12,7 +12,7 @@ use ember_values::scalar::DType;
 use std::sync::Arc;
 
 /// Returns a vector of whole numbers.
-pub(super) fn vector(values: Vec<i64>) -> Arc<Tensor> {
+pub(crate) fn vector(values: Vec<i64>) -> Arc<Tensor> {
     let shape = vec![values.len() as u64];
     Arc::new(Tensor { dtype: DType::I64, shape, data: Data::I64(Arc::new(values)) })
 }

@@ -1,7 +1,7 @@
 //! The text of a model: names, inputs, statements, arguments and data.
 
-use super::Writer;
 use super::inputs::{Content, Input, Use};
+use super::{Step, Writer};
 use crate::graph::{Graph, Id};
 use crate::layout::{Base, Part};
 use ember_model::Extent;
@@ -59,6 +59,7 @@ impl Writer<'_> {
             let _ = writeln!(text, "  ({form} {} {})", step.name, step.operation);
         }
         text += &self.arguments();
+        text += &self.results();
         text += "  (data (seed 1)";
         for (name, n) in self.sizes() {
             let _ = write!(text, "\n    (size {name} {n})");
@@ -117,6 +118,21 @@ impl Writer<'_> {
             text += ")";
         }
         text + ")\n"
+    }
+
+    /// The form that gives the extents of outputs in the program, where the model has others.
+    fn results(&self) -> String {
+        let outputs = self.steps.iter().filter(|step| step.output);
+        let shapes = self.graph.results.iter();
+        let one = |(step, shape): (&Step, &Vec<Extent>)| match shape.len() {
+            1..=3 => String::new(),
+            _ => {
+                let extents = shape.iter().map(extent);
+                format!(" ({})", std::iter::once(step.name.clone()).chain(extents).join(" "))
+            }
+        };
+        let all: String = outputs.zip(shapes).map(one).collect();
+        if all.is_empty() { all } else { format!("  (results{all})\n") }
     }
 
     /// Returns the size that the greatest element of an input says.

@@ -8,14 +8,21 @@
 //!   (owners (segments (counts rows))))                   ; the size `rows` is one more than the greatest element
 //! ```
 //!
-//! The word `unordered` before all arguments says that the program does not record their order.
+//! The word `unordered` before all arguments says that the program does not record their order. The form `results` has
+//! the extents of outputs in the program, where the model has others:
+//!
+//! ```text
+//! (results (attention 2 3 6 8) (loss))                   ; four dimensions; a number without dimensions
+//! ```
 
 use super::read::Reader;
 use super::source::number;
-use super::{Extent, Model};
+use super::{Extent, Kind, Model};
 use ember_language::diagnostic::Span;
 use ember_language::sexp::Sexp;
 use ember_language::suggest;
+use ember_targets::tensor::Tensor;
+use std::collections::BTreeMap;
 
 /// The arguments of a program.
 #[derive(Clone, Debug)]
@@ -65,6 +72,29 @@ pub enum Step {
 }
 
 impl Reader {
+    /// Reads the extents of results.
+    pub(super) fn results(&mut self, items: &[Sexp]) -> BTreeMap<String, Vec<Extent>> {
+        items.iter().filter_map(|item| self.program_result(item)).collect()
+    }
+
+    fn program_result(&mut self, item: &Sexp) -> Option<(String, Vec<Extent>)> {
+        let Some((name, extents)) = item.form() else {
+            let help = "write `(OUTPUT EXTENT …)`";
+            self.error_with_help(item.span, "a result has a name", "has none", help);
+            return None;
+        };
+        let outputs = self.computed.iter().filter(|own| own.kind == Kind::Output);
+        let names: Vec<String> = outputs.map(|own| own.tensor.name.clone()).collect();
+        if !names.iter().any(|own| own == name) {
+            let names = names.iter().map(String::as_str);
+            let error = suggest::unknown("output", name, item.span, names);
+            self.errors.push(error);
+            return None;
+        }
+        let extents = extents.iter().map(|extent| self.extent(extent)).collect::<Option<_>>()?;
+        Some((name.to_owned(), extents))
+    }
+
     /// Reads the arguments.
     pub(super) fn arguments(&mut self, items: &[Sexp]) -> Arguments {
         let (ordered, items) = match items {
@@ -120,6 +150,25 @@ impl Reader {
 }
 
 impl Model {
+    /// Returns an output with the extents that it has in the program that the model was imported from.
+    pub fn as_result(&self, name: &str, output: &Tensor) -> Tensor {
+        let same = || output.clone();
+        let Some(extents) = self.results.get(name) else { return same() };
+        let known = extents.iter().filter_map(Extent::constant);
+        let Some(known) = known.into_iter().try_fold(1u64, |n, extent| n.checked_mul(extent))
+        else {
+            return same();
+        };
+        // One extent may be a size: it follows from the number of elements.
+        let rest = output.len().checked_div(known).unwrap_or(0);
+        let shape: Vec<u64> =
+            extents.iter().map(|extent| extent.constant().unwrap_or(rest)).collect();
+        match shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent)) {
+            Some(n) if n == output.len() => Tensor { shape, ..output.clone() },
+            _ => same(),
+        }
+    }
+
     /// Returns the arguments: those of the program that the model was imported from, else the inputs in order.
     pub fn arguments(&self) -> Vec<Parameter> {
         if let Some(arguments) = &self.imported {

@@ -186,7 +186,7 @@ impl Reader {
         };
         let name = self.name("model", name);
         let (mut steps, mut data) = (Vec::new(), Vec::new());
-        let mut arguments: Option<&[Sexp]> = None;
+        let (mut arguments, mut results): (Option<&[Sexp]>, Option<&[Sexp]>) = (None, None);
         for item in items {
             if self.full() {
                 break;
@@ -208,14 +208,17 @@ impl Reader {
                 Some(("data", rest)) => data.push((item, rest)),
                 Some(("programs", rest)) => self.programs(rest, &empty.directory),
                 Some(("arguments", rest)) => arguments = Some(rest),
+                Some(("results", rest)) => results = Some(rest),
                 _ => {
-                    let known = ["input", "let", "output", "data", "arguments", "programs"];
+                    let known =
+                        ["input", "let", "output", "data", "arguments", "results", "programs"];
                     self.unknown_form(item, &known);
                 }
             }
         }
         let imported = arguments.map(|items| self.arguments(items));
         let all_read = self.steps(form, &steps);
+        let results = results.map(|items| self.results(items)).unwrap_or_default();
         let spec = source::read(self, data.first().map(|(_, rest)| *rest), empty);
         for pair in data.windows(2) {
             self.second("a model has one data form", pair[1].0, pair[0].0);
@@ -235,6 +238,7 @@ impl Reader {
             data: spec,
             programs: std::mem::take(&mut self.programs),
             imported,
+            results,
             operators: self.definitions.operators().clone(),
         })
     }
