@@ -2,7 +2,8 @@
 //! is written.
 //!
 //! A condition on a term says nothing where both sides evaluate the term only before they write anything: it is then
-//! as if what the term reads were never written. Nor does one that a bound variable is not in a term that stands
+//! as if what the term reads were never written. A variable that gets a value other than from its loop has the bounds of
+//! its loop evaluated there, since the value must lie between them. Nor does one that a bound variable is not in a term that stands
 //! outside of everything that binds the variable: the bound variable may have any other name.
 
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
@@ -137,6 +138,7 @@ impl Walk<'_, '_> {
             (Some(Primitive::Vec), Some((variable, body))) => {
                 // Lanes run one after the other, each with its own look at the end.
                 let after = late || self.writes(children[body]);
+                self.bounds(children[variable], around, after);
                 for (k, child) in children.iter().enumerate().filter(|(k, _)| *k != variable) {
                     let inside =
                         if k == body { inside(self, children[variable]) } else { around.clone() };
@@ -147,6 +149,7 @@ impl Walk<'_, '_> {
             (_, Some((variable, body))) => {
                 let others = (0..children.len()).filter(|k| ![variable, body].contains(k));
                 let late = others.fold(late, |late, k| self.node(children[k], around, late));
+                self.bounds(children[variable], around, late);
                 let inside = inside(self, children[variable]);
                 self.node(children[body], &inside, late)
             }
@@ -162,6 +165,66 @@ impl Walk<'_, '_> {
                 late || self.writes_itself(&node)
             }
         }
+    }
+
+    /// Records that a variable gets a value that is no loop's, so that the value must lie between its bounds, as they
+    /// are there.
+    fn bounds(&mut self, variable: Id, around: &[String], late: bool) {
+        let operators = self.signature.table();
+        let mut found: Vec<Var> = Vec::new();
+        let mut add = |side: &PatternAst<Node>, bounds: [Id; 3]| {
+            for bound in bounds {
+                let part = side[bound].build_recexpr(|id| side[id].clone());
+                found.extend(part.as_ref().iter().filter_map(|node| match node {
+                    ENodeOrVar::Var(v) => Some(*v),
+                    ENodeOrVar::ENode(_) => None,
+                }));
+            }
+        };
+        let of_variable =
+            |node: &Node| operators.variable(node).map(|[_, lo, hi, st]| [lo, hi, st]);
+        match &self.side[variable] {
+            ENodeOrVar::ENode(made) => {
+                let bounds = of_variable(made).into_iter();
+                bounds.for_each(|bounds| add(self.side, bounds));
+            }
+            ENodeOrVar::Var(x) => {
+                let sides = [&self.rule.lhs, &self.rule.rhs].into_iter();
+                let sides = sides.chain(self.rule.wheres.iter().map(|(_, side)| side));
+                for side in sides {
+                    for node in side {
+                        let ENodeOrVar::ENode(node) = node else { continue };
+                        let own = operators.looped(node);
+                        if let Some(own) =
+                            own.filter(|own| side[own.variable] == ENodeOrVar::Var(*x))
+                        {
+                            add(side, [own.lo, own.hi, own.step]);
+                        }
+                    }
+                }
+                for (_, side) in self.rule.wheres.iter().filter(|(v, _)| v == x) {
+                    let Some(ENodeOrVar::ENode(node)) = side.as_ref().last() else { continue };
+                    let bounds = of_variable(node).into_iter();
+                    bounds.for_each(|bounds| add(side, bounds));
+                }
+            }
+        }
+        // Patterns of values stand for their variables here, too.
+        let mut known = 0;
+        while let Some(v) = found.get(known).copied() {
+            known += 1;
+            for (_, side) in self.rule.wheres.iter().filter(|(x, _)| *x == v) {
+                for node in side {
+                    match node {
+                        ENodeOrVar::Var(inner) if !found.contains(inner) => found.push(*inner),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        let places =
+            found.into_iter().map(|variable| Place { variable, around: around.to_vec(), late });
+        self.found.places.extend(places);
     }
 
     /// Returns true if evaluating a part may write.
