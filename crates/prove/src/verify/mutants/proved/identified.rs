@@ -97,10 +97,11 @@ impl Side<'_> {
         }
         let operands = node.children().iter().map(|child| self.text(*child, around, depth));
         let mut operands: Vec<String> = operands.collect();
-        if info.is(Primitive::Seq) && operands.len() == 2 {
-            if let Some(at) = operands.iter().position(|operand| operand == NOTHING) {
-                return operands.swap_remove(1 - at);
-            }
+        if info.is(Primitive::Seq)
+            && operands.len() == 2
+            && let Some(at) = operands.iter().position(|operand| operand == NOTHING)
+        {
+            return operands.swap_remove(1 - at);
         }
         format!("({} {})", node.head(), operands.join(" "))
     }
