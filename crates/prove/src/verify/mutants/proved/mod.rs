@@ -44,8 +44,11 @@ pub enum Reason {
 pub(super) fn reason(signature: &Signature, mutant: &Mutant) -> Option<Reason> {
     let Mutant { rule, original, lacking, .. } = mutant;
     match lacking {
-        Some(aim) => of_condition(signature, rule, aim)
-            .or_else(|| identified::says_nothing(signature, rule).then_some(Reason::Identified)),
+        // Names are all that is compared, not the bounds that a value must lie between, which may be written.
+        Some(aim) => of_condition(signature, rule, aim).or_else(|| {
+            let same = !aim.is_of_memory() && identified::says_nothing(signature, rule);
+            same.then_some(Reason::Identified)
+        }),
         None if identified::say_the_same(signature, original, rule)
             || identified::says_nothing(signature, rule) =>
         {
