@@ -267,7 +267,10 @@ fn tiers(row: &Verified) -> String {
 fn integers(integers: &Integers) -> String {
     match integers {
         Integers::None | Integers::Inexpressible { .. } => "-".to_owned(),
-        Integers::Proved { claims } => format!("{claims} proved"),
+        Integers::Proved { claims, only_for } if only_for.is_empty() => format!("{claims} proved"),
+        Integers::Proved { claims, only_for } => {
+            format!("{claims} proved for {}", only_for.iter().join(", "))
+        }
         Integers::Refuted { .. } => "WRONG".to_owned(),
         Integers::Unknown { .. } => "unknown".to_owned(),
         Integers::NoSolver { .. } => "skipped: no solver".to_owned(),

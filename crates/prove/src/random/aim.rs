@@ -49,6 +49,11 @@ impl Aim {
         matches!(self, Aim::Condition(call) if OF_MEMORY.contains(&call.what.name))
     }
 
+    /// True if the loop over a variable should not run, so that it does not evaluate what its body has.
+    pub fn is_of_idle(&self, v: Var) -> bool {
+        self.of("speculable").is_some_and(|args| args.first() == Some(&Arg::Var(v)))
+    }
+
     /// True if one variable should be bound twice.
     pub fn is_of_twins(&self) -> bool {
         self.of("different").is_some()
@@ -70,6 +75,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             ("not-free", [Arg::Var(x), last]) if *last == own => self.mentioning(*x, hole),
             ("reads-only-in", [_]) if call.args[0] == own => self.changing(hole),
             ("bounded", [_]) if call.args[0] == own => self.unbounded(hole),
+            ("speculable", [_, x]) if *x == own => self.faulting(hole),
             ("unread" | "unwritten" | "undisturbed" | "independent", [a, b]) => {
                 let other = match (a, b) {
                     (Arg::Var(a), b) if *b == own => *a,
@@ -127,13 +133,44 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             let used = Used { ty: Type::INDEX, missing: 0, writable: true, address };
             self.grow.setting.used.push(used);
             let loaded = self.grow.make().load(address);
-            let [zero, four] = [0, 4].map(|n| self.grow.terms.int(n));
-            let least = self.grow.make().binary(BinaryOp::Max, loaded, zero);
-            if self.grow.one_in(3) { loaded } else { self.grow.make().least(least, four) }
+            self.narrowed(loaded)
         } else {
             let address = Anywhere::address(self.grow, ty, 0, true, &scope, 0)?;
             self.grow.make().load(address)
         };
+        Some(self.wrapped(hole.sort, value))
+    }
+
+    /// Returns a loaded integer, or one that depends on it and lies in a known range, so that it may be a bound.
+    fn narrowed(&mut self, loaded: Id) -> Id {
+        let [zero, end, limit] =
+            [0, self.grow.rng.i64(1..6), self.grow.rng.i64(0..4)].map(|n| self.grow.terms.int(n));
+        match self.grow.rng.u8(0..6) {
+            0 | 1 => loaded,
+            2 | 3 => {
+                let least = self.grow.make().binary(BinaryOp::Max, loaded, zero);
+                self.grow.make().least(least, end)
+            }
+            4 => self.grow.make().binary(BinaryOp::Lt, loaded, limit),
+            _ => {
+                let less = self.grow.make().binary(BinaryOp::Lt, loaded, limit);
+                self.grow.make().sum(less, end)
+            }
+        }
+    }
+
+    /// Builds a value whose evaluation is a fault.
+    fn faulting(&mut self, hole: &Hole) -> Option<Id> {
+        let ty = self.ty(hole)?;
+        if hole.kind != Kind::Value || ty.lanes != 1 {
+            return None;
+        }
+        let scope = Scope { read_only: true, ..self.scope(&hole.binders, true) };
+        let (tensor, _) = self.grow.memory(ty.dtype, 1, false, &scope);
+        let far = self.grow.terms.int(1000);
+        let address = self.grow.make().at(tensor, &[far]);
+        let loaded = self.grow.make().load(address);
+        let value = if ty == Type::INDEX { self.narrowed(loaded) } else { loaded };
         Some(self.wrapped(hole.sort, value))
     }
 
@@ -176,7 +213,10 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         let address = self.unwrapped(address);
         let of = self.ty(&there)?;
         let term = match hole.kind {
-            Kind::Value if ty == of => self.grow.make().load(address),
+            Kind::Value if ty == of => {
+                let loaded = self.grow.make().load(address);
+                if ty == Type::INDEX { self.narrowed(loaded) } else { loaded }
+            }
             Kind::Statement if of.lanes == 1 => {
                 let x = Anywhere::constant(self.grow, of.dtype);
                 self.grow.make().op(Primitive::Store, &[address, x])

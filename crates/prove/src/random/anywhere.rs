@@ -101,7 +101,7 @@ impl Setting for Anywhere<'_> {
         let least = missing.max(usize::from(ty.lanes > 1) + missing).max(1);
         let rank = match least {
             3.. => 3,
-            _ if grow.setting.alias || grow.one_in(3) => least,
+            _ if grow.setting.alias && !grow.one_in(5) || grow.one_in(3) => least,
             _ => 2 + usize::from(grow.one_in(6)),
         };
         let (mut address, writable) = grow.memory(ty.dtype, rank, written, scope);
@@ -202,8 +202,12 @@ impl Setting for Anywhere<'_> {
         Some(grow.make().name(&tensor_name(written, dtype, rank)))
     }
 
-    fn beside(build: &mut Build<Self>, v: Var, hole: &Hole) -> Option<Id> {
-        build.aimed(v, hole).or_else(|| build.twin(hole))
+    fn beside(build: &mut Build<Self>, _: Var, hole: &Hole) -> Option<Id> {
+        build.twin(hole)
+    }
+
+    fn aimed(build: &mut Build<Self>, v: Var, hole: &Hole) -> Option<Id> {
+        build.aimed(v, hole)
     }
 
     fn bind_again(build: &mut Build<Self>, own: Loop, children: &[Id]) -> Option<()> {

@@ -12,6 +12,15 @@ use ember_language::term::{Head, Node};
 use ember_values::scalar::BinaryOp;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What a condition says of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stated {
+    /// It is a constant of 2 or more.
+    Length,
+    /// A length divides it.
+    Multiple,
+}
+
 /// The state of building one instance.
 pub(crate) struct Build<'a, 'g, 'b, S> {
     pub(super) pattern: &'a PatternAst<Node>,
@@ -32,6 +41,8 @@ pub(crate) struct Build<'a, 'g, 'b, S> {
     pub twins: bool,
     /// The condition that the instance should violate.
     pub aim: Option<Aim>,
+    /// The numbers that conditions require of variables of the pattern.
+    pub stated: BTreeMap<Var, Stated>,
     /// The loops that were bound before anything else.
     pub(super) early: Vec<Range>,
 }
@@ -67,6 +78,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             capture: false,
             twins: false,
             aim: None,
+            stated: BTreeMap::new(),
             early: Vec::new(),
         }
     }
@@ -109,9 +121,17 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
         }
         let scope = self.scope(&[], false);
         if let (Some(lo), Some(hi)) = (self.unknown(lo), self.unknown(hi)) {
-            let bounds = S::bounds(self.grow, &scope, self.size.min(1));
+            let mut bounds = S::bounds(self.grow, &scope, self.size.min(1));
+            let idle = self.unknown(var).filter(|_| self.grow.rng.bool());
+            if idle.is_some_and(|v| self.aim.as_ref().is_some_and(|aim| aim.is_of_idle(v))) {
+                bounds[1] = bounds[0];
+            }
             for (v, id) in [lo, hi].into_iter().zip(bounds) {
-                let id = self.wrapped(self.types.holes.get(&v)?.sort, id);
+                let hole = self.types.holes.get(&v)?.clone();
+                let id = match self.demanded(v, &hole) {
+                    Some(id) => id,
+                    None => self.wrapped(hole.sort, id),
+                };
                 self.holes.insert(v, id);
             }
         }
@@ -144,7 +164,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             return Some(*id);
         }
         let hole = self.types.holes.get(&v)?.clone();
-        if let Some(id) = S::beside(self, v, &hole) {
+        if let Some(id) = self.demanded(v, &hole).or_else(|| S::beside(self, v, &hole)) {
             self.holes.insert(v, id);
             return Some(id);
         }
@@ -152,6 +172,26 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
         let id = self.wrapped(hole.sort, id);
         self.holes.insert(v, id);
         Some(id)
+    }
+
+    /// Returns a number that satisfies a condition of the rule, or a term that violates the one aimed at.
+    fn demanded(&mut self, v: Var, hole: &Hole) -> Option<Id> {
+        if let Some(stated) = self.stated.get(&v).copied()
+            && hole.kind == Kind::Value
+            && !self.grow.one_in(8)
+        {
+            let n = match stated {
+                Stated::Length => self.grow.pick(&[2, 2, 3, 4, 4, 6, 8, 12, 16], 2),
+                Stated::Multiple => self.grow.pick(&[0, 0, 0, 2, 4, 8, 12, 16, 24], 0),
+            };
+            if hole.count {
+                self.types.lanes.set(hole.lanes, usize::try_from(n).ok()?)?;
+            }
+            let n = self.grow.terms.int(n);
+            return Some(self.wrapped(hole.sort, n));
+        }
+        let aims = self.aim.is_some() && !self.holes.contains_key(&v);
+        aims.then(|| S::aimed(self, v, hole)).flatten()
     }
 
     /// Builds a term for a variable of the pattern.

@@ -119,6 +119,12 @@ pub(crate) trait Setting: Sized {
         None
     }
 
+    /// Returns a term for a variable of the pattern that violates the condition which the instance should violate;
+    /// `None` if it may be any.
+    fn aimed(_build: &mut Build<Self>, _v: Var, _hole: &Hole) -> Option<Id> {
+        None
+    }
+
     /// Gives a loop the variable of another loop; `None` if it gets one of its own.
     fn bind_again(_build: &mut Build<Self>, _own: Loop, _children: &[Id]) -> Option<()> {
         None

@@ -21,7 +21,7 @@ pub use program::Made;
 
 pub(crate) use aim::Aim;
 pub(crate) use anywhere::Anywhere;
-pub(crate) use build::Build;
+pub(crate) use build::{Build, Stated};
 #[cfg(test)]
 pub(crate) use grammar::sort;
 pub(crate) use grammar::{Grammar, pattern};

@@ -68,6 +68,11 @@ impl<T: Copy + PartialEq> Classes<T> {
         class
     }
 
+    /// Returns true if two classes are one.
+    pub fn are_one(&self, a: usize, b: usize) -> bool {
+        self.find(a) == self.find(b)
+    }
+
     /// Returns the value of a class, if it is known.
     pub fn get(&self, class: usize) -> Option<T> {
         self.values[self.find(class)]

@@ -56,7 +56,11 @@ impl World {
         let columns = if alike { rows } else { columns };
         let known = |rng: &mut Rng| alike || rng.u8(0..3) > 0;
         let extents = [rows, columns, rows + 1].map(|n| known(rng).then_some(n));
-        let block = if rng.bool() { columns.min(3) } else { rng.u64(1..=3) };
+        let block = match rng.u8(0..8) {
+            0 => rng.u64(4..=9),
+            1..=3 => rng.u64(1..=3),
+            _ => columns.min(3),
+        };
         World::new(extents, block, if rng.bool() { 16 } else { 8 })
     }
 

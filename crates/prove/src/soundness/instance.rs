@@ -1,6 +1,6 @@
 //! Instances of a rule: its left side with random terms for its variables.
 
-use crate::random::{Aim, Anywhere, Build, Grammar, Grow, Types, World, computed};
+use crate::random::{Aim, Anywhere, Build, Grammar, Grow, Stated, Types, World, computed};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_interpret::{Interpreter, Store};
 use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
@@ -60,6 +60,7 @@ impl Instance {
             sort,
             &ranks,
             &made(rule, grammar),
+            &stated(rule),
             grammar,
             world,
             rng,
@@ -75,7 +76,7 @@ impl Instance {
     }
 
     /// Generates a random instance of a pattern of this sort, with variables of these ranks. `others` are nodes of the
-    /// pattern outside of its root that need an instance as well.
+    /// pattern outside of its root that need an instance as well, `stated` what conditions say of its numbers.
     /// Once in a while, a term mentions one of the loop variables that are `made` of the instance.
     #[allow(clippy::too_many_arguments, reason = "each is asked for in one place")]
     pub fn of(
@@ -84,6 +85,7 @@ impl Instance {
         sort: Sort,
         ranks: &BTreeMap<Var, usize>,
         made: &[PatternAst<Node>],
+        stated: &BTreeMap<Var, Stated>,
         grammar: &Grammar,
         world: World,
         rng: &mut Rng,
@@ -100,13 +102,23 @@ impl Instance {
         let types = Types::of(grammar.signature, pattern, others, sort, rank, ranks, open)?;
         // Half of the instances are aimed; what else a condition excludes is found by the others.
         let aim = aim.filter(|_| rng.bool());
-        let alias = rng.u8(0..4) == 0 || aim.is_some_and(Aim::is_of_memory);
+        // What one statement leaves in memory matters only to what reads that.
+        let is_left = |node: &ENodeOrVar<Node>| match node {
+            ENodeOrVar::ENode(node) => matches!(
+                grammar.operators().primitive(node),
+                Some(Primitive::After | Primitive::Forget)
+            ),
+            ENodeOrVar::Var(_) => false,
+        };
+        let left = pattern.as_ref().iter().any(is_left) && rng.u8(0..4) > 0;
+        let alias = rng.u8(0..4) == 0 || left || aim.is_some_and(Aim::is_of_memory);
         let mut terms = Terms::default();
         let setting = Anywhere::new(&world, tame, alias);
         let mut grow = Grow { grammar, terms: &mut terms, setting, rng };
         let mut build = Build::new(pattern, types, &mut grow, size);
         build.twins = build.one_in(5) || aim.is_some_and(Aim::is_of_twins);
         build.aim = aim.cloned();
+        build.stated.clone_from(stated);
         build.outer_loops();
         build.bind_early();
         let mut lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;
@@ -237,6 +249,19 @@ fn made(rule: &Rule, grammar: &Grammar) -> Vec<PatternAst<Node>> {
     };
     let made = (0..nodes.len()).filter(|at| is_made(&nodes[*at]));
     made.map(|at| PatternAst::from(nodes[..=at].to_vec())).collect()
+}
+
+/// Returns what the conditions of a rule say of its numbers: those that are lengths, and those that lengths divide.
+fn stated(rule: &Rule) -> BTreeMap<Var, Stated> {
+    let lengths = rule.fors.iter().filter(|(_, call)| call.what.name == "length");
+    let lengths = lengths.filter_map(|(_, call)| Some((call.args.first()?, Stated::Length)));
+    let divides = rule.guards.iter().filter(|guard| guard.what.name == "divides");
+    let multiples = divides.filter_map(|call| Some((call.args.get(1)?, Stated::Multiple)));
+    let variable = |(arg, stated): (&Arg, Stated)| match arg {
+        Arg::Var(v) => Some((*v, stated)),
+        Arg::Int(_) => None,
+    };
+    multiples.chain(lengths).filter_map(variable).collect()
 }
 
 /// Returns the ranks that a rule's conditions require of its variables.

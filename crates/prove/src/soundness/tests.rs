@@ -30,6 +30,7 @@ fn has_meaning(signature: &Signature, operator: &Operator, sort: Sort) -> bool {
             sort,
             &ranks,
             &[],
+            &BTreeMap::new(),
             &grammar,
             world,
             &mut rng,

@@ -1,6 +1,6 @@
 //! The claims about two visits, written as formulas that contradict them.
 
-use super::symbolic::{Functions, Inexpressible, Side, VALUE, Visit, defined, mentions};
+use super::symbolic::{Functions, Inexpressible, Side, VALUE, Visit, WRAPPED, defined, mentions};
 use ember_values::scalar::BinaryOp;
 use itertools::Itertools;
 use std::collections::BTreeMap;
@@ -328,6 +328,11 @@ pub(super) fn script(
             && formulas.iter().any(|formula| mentions(formula, &name))
         {
             let _ = writeln!(script, "(define-fun {name} ((a Int) (b Int)) Int {solver})");
+        }
+    }
+    for (name, value) in WRAPPED {
+        if formulas.iter().any(|formula| mentions(formula, name)) {
+            let _ = writeln!(script, "(define-fun {name} ((x Int)) Int {value})");
         }
     }
     for (name, (arity, predicate)) in functions {

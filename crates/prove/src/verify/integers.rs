@@ -5,13 +5,14 @@
 
 use super::claims::{Negated, Shared, of_leaf, order, pair, script};
 use super::solver::{Answer, Solver, ask as ask_solver};
-use super::symbolic::{Inexpressible, Translation};
+use super::symbolic::{Inexpressible, Translation, within};
 use egg::Var;
 use ember_language::rules::{Arg, Exactness, Rule, Signature};
 use itertools::Itertools;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The result of checking a rule's claims about integers.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -23,6 +24,10 @@ pub enum Integers {
     Proved {
         /// The number of proved formulas.
         claims: usize,
+        /// The variables of the rule for whose listed values alone they are proved, since they are lanes, lengths,
+        /// trips, steps or divisors; empty if they are proved for all values.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        only_for: Vec<Values>,
     },
     /// The solver found a counterexample.
     Refuted {
@@ -48,16 +53,43 @@ pub enum Integers {
     },
 }
 
+/// A variable of a rule and some of its values.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct Values {
+    /// The variable.
+    pub variable: String,
+    /// Its values.
+    pub values: Vec<i64>,
+}
+
+impl fmt::Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}", self.variable, self.values.iter().join(" "))
+    }
+}
+
+/// The integers that claims are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arithmetic {
+    /// Those of mathematics.
+    Unbounded,
+    /// Those of programs: 64 bits that wrap.
+    Wrapping,
+}
+
 /// The sample values of generators: lanes and tile lengths (`NUMBERS`), trip counts (`TRIPS`), and the steps of loops
 /// (`STEPS`); and of constants of which one divides the other (`DIVISORS`), since solvers do not decide products of
 /// unknowns.
 const NUMBERS: [i64; 6] = [2, 4, 8, 16, 32, 64];
 const TRIPS: [i64; 3] = [2, 3, 8];
 const STEPS: [i64; 3] = [1, 2, 3];
-const DIVISORS: [i64; 3] = [2, 3, 12];
+const DIVISORS: [i64; 5] = [-2, 0, 2, 3, 12];
+
+/// The limit on one query about integers that wrap, many of which solvers do not decide: about a second of z3.
+const WORK: u32 = 10_000_000;
 
 /// Conditions that make the order of effects immaterial, between statements or between iterations.
-const ORDER_FREE: [&str; 5] =
+pub(super) const ORDER_FREE: [&str; 5] =
     ["independent", "independent-lanes", "interchangeable", "own-lane", "separable"];
 
 /// The claims for one choice of numbers for the generators.
@@ -78,28 +110,49 @@ struct Claim {
 }
 
 /// Asks a solver about all claims of a rule about integers.
-pub(super) fn check(signature: &Signature, rule: &Rule, solver: Option<&dyn Solver>) -> Integers {
-    let claims = match claims(signature, rule) {
+pub(super) fn check(
+    signature: &Signature,
+    rule: &Rule,
+    solver: Option<&dyn Solver>,
+    arithmetic: Arithmetic,
+) -> Integers {
+    let ranges = ranges(rule);
+    let claims = match claims(signature, rule, &ranges, arithmetic) {
         Ok(claims) => claims,
         Err(Inexpressible(reason)) => return Integers::Inexpressible { reason },
     };
     match (claims.iter().map(|chosen| chosen.claims.len()).sum(), solver) {
         (0, _) => Integers::None,
         (claims, None) => Integers::NoSolver { claims },
-        (_, Some(solver)) => ask(&claims, solver),
+        (_, Some(solver)) => match ask(&claims, solver, arithmetic) {
+            Ok(claims) => Integers::Proved { claims, only_for: listed(&ranges) },
+            Err(answer) => answer,
+        },
     }
 }
 
-fn ask(chosen: &[Chosen], solver: &dyn Solver) -> Integers {
+/// Returns the variables of which some values stand for all.
+fn listed(ranges: &Ranges) -> Vec<Values> {
+    let several = ranges.iter().filter(|(_, values)| values.len() > 1);
+    let listed = several.map(|(v, values)| Values {
+        variable: v.to_string().trim_start_matches('?').to_owned(),
+        values: values.to_vec(),
+    });
+    listed.collect()
+}
+
+/// Returns the number of proved claims, or the answer if one of them is not proved.
+fn ask(chosen: &[Chosen], solver: &dyn Solver, arithmetic: Arithmetic) -> Result<usize, Integers> {
+    let work = (arithmetic == Arithmetic::Wrapping).then_some(WORK);
     let mut proved = 0;
     for Chosen { possible, claims } in chosen {
-        if ask_solver(solver, possible, &[]) == Answer::Unsatisfiable {
+        if ask_solver(solver, possible, &[], work) == Answer::Unsatisfiable {
             continue;
         }
         for claim in claims {
             let mut answer = Answer::Unknown(String::new());
             for script in &claim.scripts {
-                answer = ask_solver(solver, script, &claim.constants);
+                answer = ask_solver(solver, script, &claim.constants, work);
                 if answer == Answer::Unsatisfiable {
                     break;
                 }
@@ -107,25 +160,28 @@ fn ask(chosen: &[Chosen], solver: &dyn Solver) -> Integers {
             match answer {
                 Answer::Unsatisfiable => proved += 1,
                 Answer::Satisfiable(values) => {
-                    return Integers::Refuted { claim: claim.what.clone(), values };
+                    return Err(Integers::Refuted { claim: claim.what.clone(), values });
                 }
                 Answer::Unknown(why) => {
-                    return Integers::Unknown { reason: format!("{}: {why}", claim.what) };
+                    return Err(Integers::Unknown { reason: format!("{}: {why}", claim.what) });
                 }
             }
         }
     }
     if proved == 0 {
-        return Integers::Unknown { reason: "its conditions never hold together".to_owned() };
+        return Err(Integers::Unknown { reason: "its conditions never hold together".to_owned() });
     }
-    Integers::Proved { claims: proved }
+    Ok(proved)
 }
 
-/// Returns all claims of a rule, for each choice of numbers for its generators.
-fn claims(signature: &Signature, rule: &Rule) -> Result<Vec<Chosen>, Inexpressible> {
-    let mut ranges: BTreeMap<Var, &[i64]> = BTreeMap::new();
+/// The values of variables of a rule for which claims are made.
+type Ranges = BTreeMap<Var, &'static [i64]>;
+
+/// Returns the variables of a rule that claims need numbers for, with their sample values.
+fn ranges(rule: &Rule) -> Ranges {
+    let mut ranges = Ranges::new();
     for (v, call) in &rule.fors {
-        let numbers: &[i64] = match call.what.name {
+        let numbers: &'static [i64] = match call.what.name {
             "one-trip" => &[1],
             "few-trips" => &TRIPS,
             _ => &NUMBERS,
@@ -145,21 +201,36 @@ fn claims(signature: &Signature, rule: &Rule) -> Result<Vec<Chosen>, Inexpressib
             ranges.extend([(a, &DIVISORS[..]), (b, &DIVISORS[..])]);
         }
     }
-    let choices = ranges.into_iter().map(|(v, numbers)| numbers.iter().map(move |n| (v, *n)));
+    ranges
+}
+
+/// Returns all claims of a rule, for each choice of numbers.
+fn claims(
+    signature: &Signature,
+    rule: &Rule,
+    ranges: &Ranges,
+    arithmetic: Arithmetic,
+) -> Result<Vec<Chosen>, Inexpressible> {
+    let choices = ranges.iter().map(|(v, numbers)| numbers.iter().map(move |n| (*v, *n)));
     let choices: Vec<BTreeMap<Var, i64>> = if choices.len() == 0 {
         vec![BTreeMap::new()]
     } else {
         choices.multi_cartesian_product().map(BTreeMap::from_iter).collect()
     };
-    choices.iter().map(|numbers| claims_for(signature, rule, numbers)).collect()
+    choices.iter().map(|numbers| claims_for(signature, rule, numbers, arithmetic)).collect()
 }
 
 fn claims_for(
     signature: &Signature,
     rule: &Rule,
     numbers: &BTreeMap<Var, i64>,
+    arithmetic: Arithmetic,
 ) -> Result<Chosen, Inexpressible> {
-    let translation = |prefix| Translation::new(signature, rule, numbers.clone(), prefix);
+    let translation = |prefix| {
+        let mut one = Translation::new(signature, rule, numbers.clone(), prefix);
+        one.wraps = arithmetic == Arithmetic::Wrapping;
+        one
+    };
     let mut one = translation("x");
     let left = one.side(&rule.lhs)?;
     let same = translation("x").side(&rule.rhs)?;
@@ -179,11 +250,15 @@ fn claims_for(
         return Err(Inexpressible("its numbers need not be integers".to_owned()));
     }
     let shared = pair(&left, &right)?;
-    let assumed = one.assumptions();
+    let mut assumed = one.assumptions();
     // If sums may be reordered, the values of a reduction may be as well.
     let regrouped = right.folded || rule.exact > Exactness::Bitwise && one.reduction().is_some();
     let mut functions = one.functions;
     functions.extend(other.functions);
+    if arithmetic == Arithmetic::Wrapping {
+        let constants = functions.iter().filter(|(_, (arity, _))| *arity == 0);
+        assumed.extend(constants.map(|(name, _)| within(name, i64::MIN, i64::MAX)));
+    }
     let ordered = !regrouped && !rule.guards.iter().any(|g| ORDER_FREE.contains(&g.what.name));
     let note = if numbers.is_empty() {
         String::new()

@@ -12,7 +12,7 @@ mod mutants;
 mod solver;
 mod symbolic;
 
-pub use integers::Integers;
+pub use integers::{Integers, Values};
 pub use mutants::{Harmless, Judged, Kind, Reason, Tried, harmless, mutants};
 pub use solver::Solver;
 
@@ -20,6 +20,7 @@ use crate::soundness::{Options, Tier, Verdict, check_rule};
 use ember_host::{clock, threads};
 use ember_import::check::is_about_imports;
 use ember_language::rules::{Exactness, RuleBook};
+use integers::Arithmetic;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -74,7 +75,7 @@ pub fn verify(
         // The numbers of imported graphs are elements of tensors, not indices of loops.
         let integers = match is_about_imports(&book.signature, rule) {
             true => Integers::None,
-            false => integers::check(&book.signature, rule, solver),
+            false => integers::check(&book.signature, rule, solver, Arithmetic::Unbounded),
         };
         let report = check_rule(&book.signature, rule, options);
         done(report.rule);

@@ -25,10 +25,17 @@ pub(super) enum Answer {
     Unknown(String),
 }
 
-/// Asks whether declarations and assertions are satisfiable, and for the values of some constants if they are.
-pub(super) fn ask(solver: &dyn Solver, script: &str, constants: &[String]) -> Answer {
+/// Asks whether declarations and assertions are satisfiable, and for the values of some constants if they are. `work` is
+/// the limit in the solver's own units, below the one that it has anyway.
+pub(super) fn ask(
+    solver: &dyn Solver,
+    script: &str,
+    constants: &[String],
+    work: Option<u32>,
+) -> Answer {
+    let limit = work.map(|work| format!("(set-option :rlimit {work})\n")).unwrap_or_default();
     let mut text =
-        format!("(set-option :produce-models true)\n(set-logic ALL)\n{script}(check-sat)\n");
+        format!("(set-option :produce-models true)\n{limit}(set-logic ALL)\n{script}(check-sat)\n");
     if !constants.is_empty() {
         text.push_str(&format!("(get-value ({}))\n", constants.join(" ")));
     }

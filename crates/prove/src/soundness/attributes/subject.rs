@@ -81,6 +81,7 @@ fn made(
             meaning.sort,
             &none,
             &[],
+            &BTreeMap::new(),
             grammar,
             world,
             rng,

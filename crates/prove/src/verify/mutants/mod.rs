@@ -12,13 +12,13 @@ mod sides;
 pub use listed::{Harmless, harmless};
 pub use proved::Reason;
 
-use super::integers::{self, Integers};
 use super::solver::Solver;
 use crate::random::Aim;
 use crate::soundness::{Options, Stronger, Verdict, check_beyond};
 use ember_host::threads;
 use ember_language::rules::{Rule, RuleBook, Signature};
 use fastrand::Rng;
+use proved::Solved;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -97,7 +97,7 @@ pub enum Judged {
     Refuted,
     /// The solver shows that it is wrong.
     Disproved,
-    /// It is right, which follows from its text.
+    /// It is right, which follows from its text or is proved by the solver.
     Proved,
     /// It is right for a listed reason.
     Listed,
@@ -154,6 +154,9 @@ pub fn mutants(
     })
 }
 
+/// How often as many instances as of a rule are made of a mutant that lacks a condition, since few of them violate it.
+const VIOLATED_TIMES: usize = 3;
+
 fn of_rule(signature: &Signature, rule: &Rule) -> Vec<Mutant> {
     let rule = &Arc::new(rule.clone());
     let mut all = guards::mutants(rule);
@@ -171,23 +174,36 @@ fn judge(
     let Mutant { kind, change, rule, original, lacking } = mutant;
     let name = rule.name.as_str();
     let is_listed = listed.iter().any(|entry| entry.rule == name && entry.change == *change);
-    let reason = proved::reason(signature, mutant);
+    let mut reason = proved::reason(signature, mutant);
     let is_right = is_listed || reason.is_some();
     // What is known to be right is tried, too, but not until it is violated often.
-    let most = if is_right { options.instances } else { options.most };
+    let options = match (is_right, lacking) {
+        (true, _) => Options { most: options.instances, ..*options },
+        (false, Some(_)) => Options {
+            instances: options.instances.saturating_mul(VIOLATED_TIMES),
+            most: options.most.saturating_mul(VIOLATED_TIMES),
+            ..*options
+        },
+        (false, None) => *options,
+    };
     let stronger = lacking.as_ref().map(|aim| Stronger { rule: original, aim });
-    let report = check_beyond(signature, rule, stronger, &Options { most, ..*options });
+    let report = check_beyond(signature, rule, stronger, &options);
     let counterexample = match report.verdict {
         Verdict::Refuted(case) => Some(case.to_string()),
         Verdict::Holds(_) | Verdict::Unchecked => None,
     };
-    let disproved = || matches!(integers::check(signature, rule, solver), Integers::Refuted { .. });
+    // The solver is asked about what nothing else settles.
+    let open = counterexample.is_none() && !is_right;
+    let solved = open.then(|| proved::solve(signature, mutant, solver)).flatten();
+    if solved == Some(Solved::Right) {
+        reason = Some(Reason::Solver);
+    }
     let violating = lacking.as_ref().map(|_| report.sampled);
     let judged = match &counterexample {
         _ if reason.is_some() => Judged::Proved,
         _ if is_listed => Judged::Listed,
         Some(_) => Judged::Refuted,
-        None if disproved() => Judged::Disproved,
+        None if solved == Some(Solved::Wrong) => Judged::Disproved,
         None if violating == Some(0) => Judged::Unviolated,
         None => Judged::Missed,
     };

@@ -4,7 +4,7 @@
 use super::{Kind, Mutant};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
 use ember_language::rules::{
-    COMPUTE, COMPUTE_OPS, Kind as Meaning, Rule, Signature, Sort, SortTerm,
+    COMPUTE, COMPUTE_OPS, Kind as Meaning, New, Rule, Signature, Sort, SortTerm,
 };
 use ember_language::term::{Head, Node};
 use ember_values::scalar::BinaryOp;
@@ -26,14 +26,14 @@ pub(super) fn mutants(signature: &Signature, rule: &Arc<Rule>) -> Vec<Mutant> {
     let mut found = Vec::new();
     for at in (0..rule.rhs.len()).map(Id::from) {
         for (kind, change) in sites.changes(at) {
-            let Some(rhs) = changed(&rule.rhs, at, change) else { continue };
+            let Some((rhs, news)) = changed(rule, at, change) else { continue };
             let text = rhs.to_string();
             // Two terms that are equal claim nothing.
             if text != rule.lhs.to_string() && seen.insert(text.clone()) {
                 found.push(Mutant {
                     kind,
                     change: text,
-                    rule: Rule { rhs, ..Rule::clone(rule) },
+                    rule: Rule { rhs, news, ..Rule::clone(rule) },
                     original: Arc::clone(rule),
                     lacking: None,
                 });
@@ -43,8 +43,10 @@ pub(super) fn mutants(signature: &Signature, rule: &Arc<Rule>) -> Vec<Mutant> {
     found
 }
 
-/// Returns a side with one node changed.
-fn changed(side: &PatternAst<Node>, at: Id, change: Change) -> Option<PatternAst<Node>> {
+/// Returns the right side of a rule with one node changed, and the conditions on the variables that it then makes.
+fn changed(rule: &Rule, at: Id, change: Change) -> Option<(PatternAst<Node>, Vec<New>)> {
+    let side = &rule.rhs;
+    let part = |side: &PatternAst<Node>, at: Id| side[at].build_recexpr(|id| side[id].clone());
     let mut next = PatternAst::default();
     let mut ids: Vec<Id> = Vec::with_capacity(side.len());
     for (here, node) in side.items() {
@@ -58,8 +60,14 @@ fn changed(side: &PatternAst<Node>, at: Id, change: Change) -> Option<PatternAst
         };
         ids.push(next.add(node.clone().map_children(|child| ids[usize::from(child)])));
     }
-    let root = ids.last()?;
-    Some(next[*root].build_recexpr(|id| next[id].clone()))
+    let changed = |new: &New| {
+        let own = new.variable.to_string();
+        let place = (0..side.len()).find(|at| part(side, Id::from(*at)).to_string() == own);
+        let variable = place.map_or_else(|| new.variable.clone(), |at| part(&next, ids[at]));
+        New { variable, within: new.within }
+    };
+    let news = rule.news.iter().map(changed).collect();
+    Some((part(&next, *ids.last()?), news))
 }
 
 /// The nodes, variables and literals of a side that a mutant may change.

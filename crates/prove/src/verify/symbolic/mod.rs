@@ -3,14 +3,14 @@
 //! Loops, lanes and index arithmetic are translated; everything else is uninterpreted: a variable of the rule is a
 //! function of the loop variables around it, a load is a function of its indices. A side is a list of visits. Each
 //! visit states for which values of its counters a leaf of the side is reached, in which order, and with which indices.
-//! Integers are unbounded here, and this module is independent of solvers.
+//! Integers are unbounded, or wrap as those of programs do. This module is independent of solvers.
 
 mod number;
 mod parts;
 mod walk;
 
-pub(super) use number::defined;
-pub(super) use parts::mentions;
+pub(super) use number::{WRAPPED, defined};
+pub(super) use parts::{mentions, within};
 
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Arg, Call, Kind, OpInfo, Rule, Signature, Sort};
@@ -78,6 +78,8 @@ pub(super) struct Translation<'a> {
     pub foreign: BTreeSet<String>,
     /// True if arithmetic on numbers that may not be integers was found.
     pub floats: bool,
+    /// True if integers have 64 bits and wrap.
+    pub wraps: bool,
     /// The variables that must be integers because they occur in the bounds of loops and lanes.
     bounds: BTreeSet<Var>,
 }
@@ -104,6 +106,9 @@ type Result<T> = std::result::Result<T, Inexpressible>;
 
 /// The largest number of nodes of a side, counted as a tree.
 const MOST: usize = 1000;
+
+/// The greatest distance from 0 of what is `bounded`.
+const BOUND: i64 = 1 << 50;
 
 /// The name of the leaf that a value is, if it is no reduction.
 pub(super) const VALUE: &str = "value";
@@ -145,6 +150,7 @@ impl<'a> Translation<'a> {
             functions: Functions::new(),
             foreign: BTreeSet::new(),
             floats: false,
+            wraps: false,
             bounds: bounds(&rule.lhs, signature.table()),
         }
     }
@@ -228,6 +234,7 @@ impl<'a> Translation<'a> {
         match (guard.what.name, &args[..]) {
             ("at-most", [a, b]) => Some(format!("(<= {a} {b})")),
             ("below", [a, b]) => Some(format!("(< {a} {b})")),
+            ("bounded", [a]) if self.wraps => Some(within(a, -BOUND, BOUND)),
             ("divides", [a, b]) => Some(format!("(and (not (= {a} 0)) (= 0 (mod {b} {a})))")),
             ("runs-once", [_]) => {
                 let Some(Arg::Var(v)) = guard.args.first() else { return None };
@@ -324,7 +331,9 @@ impl<'a> Translation<'a> {
             return literal(*n);
         }
         let args: Vec<String> = self.depends(v, around).into_values().collect();
-        self.function(&v.to_string(), args)
+        let wraps = self.wraps && !args.is_empty() && self.kind_of(v) == Some(Kind::Value);
+        let value = self.function(&v.to_string(), args);
+        if wraps { self.wrapped(value, true) } else { value }
     }
 
     /// Returns the number of a variable that a `length` generator fixes to its own value.

@@ -137,9 +137,24 @@ impl Translation<'_> {
 
     /// Translates an operation on integers; one that solvers do not have is only known by name.
     fn operation(&mut self, op: BinaryOp, operands: Vec<String>) -> String {
-        match op.solver() {
+        let text = match op.solver() {
             Some(solver) => operation_text(op, solver, &operands),
-            None => self.foreign(op.name(), operands),
+            None => return self.foreign(op.name(), operands),
+        };
+        match op {
+            BinaryOp::Add | BinaryOp::Sub => self.wrapped(text, false),
+            BinaryOp::Mul => self.wrapped(text, true),
+            _ => text,
+        }
+    }
+
+    /// Returns what remains of an integer in 64 bits; `far` if it may be further from them than a sum of two.
+    pub(super) fn wrapped(&self, text: String, far: bool) -> String {
+        let [(near, _), (any, _)] = WRAPPED;
+        match (self.wraps, far) {
+            (false, _) => text,
+            (true, false) => format!("({near} {text})"),
+            (true, true) => format!("({any} {text})"),
         }
     }
 
@@ -260,6 +275,20 @@ impl Translation<'_> {
         kind == Some(Kind::Statement)
     }
 }
+
+/// The functions of an integer that return what remains of it in 64 bits, by name: of a sum of two that fit, and of any.
+pub const WRAPPED: [(&str, &str); 2] = [
+    (
+        "wrapped_sum",
+        "(ite (< 9223372036854775807 x) (- x 18446744073709551616) \
+         (ite (< x (- 9223372036854775808)) (+ x 18446744073709551616) x))",
+    ),
+    (
+        "wrapped",
+        "(ite (and (<= (- 9223372036854775808) x) (<= x 9223372036854775807)) x \
+         (- (mod (+ x 9223372036854775808) 18446744073709551616) 9223372036854775808))",
+    ),
+];
 
 /// Returns the name of the solver function that defines an operation.
 pub fn defined(op: BinaryOp) -> String {

@@ -54,6 +54,11 @@ pub(super) fn literal(n: i64) -> String {
     if n < 0 { format!("(- {})", n.unsigned_abs()) } else { n.to_string() }
 }
 
+/// Returns the formula that a number lies between two others.
+pub fn within(x: &str, least: i64, most: i64) -> String {
+    format!("(and (<= {} {x}) (<= {x} {}))", literal(least), literal(most))
+}
+
 /// Quotes a symbol, so that it may contain any text.
 pub(super) fn quoted(name: &str) -> String {
     format!("|{name}|")

@@ -1,16 +1,34 @@
-//! Right sides that are the same up to the names of their loop variables.
+//! Sides that are the same up to the names of their loop variables.
 //!
 //! A side is written so that names do not matter: each loop variable as the loop that binds it, and each term of the
 //! left side with what its variables stand for, except those that a condition excludes. A loop between equal numbers
-//! runs nothing.
+//! runs nothing, and a conversion to the type that a value has is the value.
 
+use super::implied::direct;
+use super::places::{expanded, text};
+use crate::random::Types;
+use crate::soundness::{left_side, ranks};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Arg, Kind, Loop, New, Rule, Signature};
-use ember_language::term::Node;
+use ember_language::term::{Head, Node};
+use ember_values::primitive::{Primitive, Typing};
+use ember_values::scalar::DType;
 
 /// Returns true if the right sides of two rules with the same conditions are the same up to names.
 pub(super) fn say_the_same(signature: &Signature, rule: &Rule, other: &Rule) -> bool {
-    written(signature, rule) == written(signature, other)
+    written(signature, rule, &rule.rhs) == written(signature, other, &other.rhs)
+}
+
+/// Returns true if both sides of a rule are the same up to names, so that it is right for whatever it applies to.
+pub(super) fn says_nothing(signature: &Signature, rule: &Rule) -> bool {
+    let text = written(signature, rule, &rule.lhs);
+    carries_all(signature, rule) && text == written(signature, rule, &rule.rhs)
+}
+
+/// Returns true if each loop of the right side has a variable that carries its bounds.
+pub(super) fn carries_all(signature: &Signature, rule: &Rule) -> bool {
+    let side = &rule.rhs;
+    Side { signature, rule, side, types: None }.all_carry(Id::from(side.len().saturating_sub(1)))
 }
 
 /// The start of the name of what a loop binds.
@@ -19,17 +37,29 @@ const COUNTER: char = '_';
 /// The meanings of the variables around a term, innermost last.
 type Meanings = Vec<(String, String)>;
 
-fn written(signature: &Signature, rule: &Rule) -> String {
-    let side = &rule.rhs;
-    let side = Side { signature, rule, side };
+fn written(signature: &Signature, rule: &Rule, side: &PatternAst<Node>) -> String {
+    let side = &expanded(signature, rule, side);
+    let types = types(signature, rule);
+    let side = Side { signature, rule, side, types };
     side.text(Id::from(side.side.len().saturating_sub(1)), &Vec::new(), 0)
+}
+
+/// Returns the types that the left side of a rule requires of its variables.
+fn types(signature: &Signature, rule: &Rule) -> Option<Types> {
+    let (pattern, others) = left_side(rule);
+    let of = |rank| Types::of(signature, &pattern, &others, rule.sort?, rank, &ranks(rule), 2);
+    (0..=3).find_map(of)
 }
 
 struct Side<'a> {
     signature: &'a Signature,
     rule: &'a Rule,
     side: &'a PatternAst<Node>,
+    types: Option<Types>,
 }
+
+/// What a loop that runs nothing is.
+const NOTHING: &str = "nothing";
 
 impl Side<'_> {
     fn text(&self, at: Id, around: &Meanings, depth: usize) -> String {
@@ -42,6 +72,9 @@ impl Side<'_> {
         if let Some(own) = info.looped().and_then(|own| own.of(children)) {
             return self.looped(node, own, around, depth);
         }
+        if let Some(inner) = self.same_as(node) {
+            return self.text(inner, around, depth);
+        }
         let value = |at: usize| match kinds[at] {
             Some(Kind::Variable) => meaning(around, &self.name(children[at])),
             _ => self.text(children[at], around, depth),
@@ -52,23 +85,66 @@ impl Side<'_> {
             (Some((variable, body)), [_, _, _]) => {
                 let other = (0..3).find(|at| *at != variable && *at != body).unwrap_or_default();
                 let inside = with(around, self.name(children[variable]), value(other));
-                return self.text(children[body], &inside, depth);
+                // A variable that the rule makes has bounds, which its value must lie between.
+                let bounds = match &self.side[children[variable]] {
+                    ENodeOrVar::ENode(made) => self.bounds(made, around, depth),
+                    ENodeOrVar::Var(_) => String::new(),
+                };
+                return bounds + &self.text(children[body], &inside, depth);
             }
             (Some(_), _) => return format!("{} {around:?}", self.name(at)),
             (None, _) => {}
         }
         let operands = node.children().iter().map(|child| self.text(*child, around, depth));
-        format!("({} {})", node.head(), operands.collect::<Vec<_>>().join(" "))
+        let mut operands: Vec<String> = operands.collect();
+        if info.is(Primitive::Seq)
+            && operands.len() == 2
+            && let Some(at) = operands.iter().position(|operand| operand == NOTHING)
+        {
+            return operands.swap_remove(1 - at);
+        }
+        format!("({} {})", node.head(), operands.join(" "))
+    }
+
+    /// Returns the bounds of a variable that the rule makes.
+    fn bounds(&self, made: &Node, around: &Meanings, depth: usize) -> String {
+        let parts = self.signature.table().variable(made).into_iter();
+        let bounds = parts.flat_map(|[_, lo, hi, step]| [lo, hi, step]);
+        format!("{:?} ", bounds.map(|at| self.text(at, around, depth)).collect::<Vec<_>>())
+    }
+
+    /// Returns the operand that a node is the same as.
+    fn same_as(&self, node: &Node) -> Option<Id> {
+        let operators = self.signature.table();
+        let [dtype, x] = operators.parts(node, Primitive::Cast)?;
+        let own = DType::parse(&self.name(dtype))?;
+        (self.dtype(x) == Some(own)).then_some(x)
+    }
+
+    /// Returns the element type of a part, if the left side or an operator determines it.
+    fn dtype(&self, at: Id) -> Option<DType> {
+        match &self.side[at] {
+            ENodeOrVar::Var(v) => {
+                let types = self.types.as_ref()?;
+                types.dtypes.get(types.holes.get(v)?.dtype)
+            }
+            ENodeOrVar::ENode(node) => match node.head() {
+                Head::Int(_) => Some(DType::I64),
+                Head::Real(_) => None,
+                Head::Op(_) => match self.signature.table().of(node)?.typing? {
+                    Typing::I64 => Some(DType::I64),
+                    Typing::Of(at) => self.dtype(node.children()[at]),
+                    Typing::Named(at) => DType::parse(&self.name(node.children()[at])),
+                },
+            },
+        }
     }
 
     fn looped(&self, node: &Node, own: Loop<Id>, around: &Meanings, depth: usize) -> String {
-        let numbers = [own.lo, own.hi].map(|at| match &self.side[at] {
-            ENodeOrVar::ENode(node) if node.is_leaf() => Some(node.head()),
-            _ => None,
-        });
-        let runs = numbers[0].is_none() || numbers[0] != numbers[1];
+        // A bound has one value, of whatever it is made.
+        let runs = self.name(own.lo) != self.name(own.hi);
         if !runs && own.folds.is_none() && self.all_carry(own.body) && self.carries(own) {
-            return "nothing".to_owned();
+            return NOTHING.to_owned();
         }
         let name = self.name(own.variable);
         // A variable that does not carry the bounds of its loop is another one.
@@ -118,17 +194,30 @@ impl Side<'_> {
 
     /// Returns a term of the left side with what its variables stand for.
     fn hole(&self, v: Var, around: &Meanings) -> String {
+        if let Some(number) = self.number(v) {
+            return number.to_string();
+        }
         let mut told: Vec<String> = Vec::new();
         for (at, (name, value)) in around.iter().enumerate() {
             let shadowed = around[at + 1..].iter().any(|(other, _)| other == name);
             // What a variable is fixed to must lie within its loop, whose bounds other fixed variables may be in.
             let counts = value.starts_with(COUNTER) && self.excludes(name, v);
-            if !shadowed && !counts {
+            let itself = *value == format!("(iv {name})");
+            if !shadowed && !counts && !itself {
                 told.push(format!("{name}={value}"));
             }
         }
         told.sort();
         format!("{v}{told:?}")
+    }
+
+    /// Returns the variable that ranges over numbers which a term is.
+    fn number(&self, v: Var) -> Option<Var> {
+        let known = self.rule.fors.iter().find(|(number, call)| {
+            let own = call.what.name == "length" && call.args == [Arg::Var(v)];
+            *number == v || own
+        });
+        known.map(|(number, _)| *number)
     }
 
     /// Returns true if a condition excludes that a term mentions a variable, or the variable is made from it.
@@ -137,20 +226,23 @@ impl Side<'_> {
             let [Arg::Var(x), Arg::Var(within)] = guard.args.as_slice() else { return false };
             guard.what.name == "not-free" && x.to_string() == name && *within == v
         });
-        asked || {
-            let new = |new: &New| new.variable.to_string() == name && new.within == v;
-            self.rule.news.iter().any(new)
-        }
+        let new = |new: &New| new.variable.to_string() == name && new.within == v;
+        asked || self.rule.news.iter().any(new) || self.is_made_from(name, v)
+    }
+
+    /// Returns true if a variable that the rule makes has a term in its name or its bounds. A term is no part of itself.
+    fn is_made_from(&self, name: &str, v: Var) -> bool {
+        let nodes = self.side.items().filter(|(_, node)| match node {
+            ENodeOrVar::ENode(node) => self.signature.table().is_variable(node),
+            ENodeOrVar::Var(_) => false,
+        });
+        let mut made = nodes.map(|(at, _)| at).filter(|at| self.name(*at) == name);
+        made.next().is_some_and(|at| direct(self.signature, self.side, at).contains(&v))
     }
 
     fn name(&self, at: Id) -> String {
         text(self.side, at)
     }
-}
-
-/// Returns a part of a side as text.
-fn text(side: &PatternAst<Node>, at: Id) -> String {
-    side[at].build_recexpr(|id| side[id].clone()).to_string()
 }
 
 /// Returns what a variable stands for; a variable that nothing binds stands for itself.

@@ -101,7 +101,7 @@ fn named(side: &PatternAst<Node>, at: Id) -> Option<Var> {
 
 /// Returns the variables that a loop variable is made from directly. Below other operators they do not count: their
 /// terms may be equal to terms without them.
-fn direct(signature: &Signature, side: &PatternAst<Node>, root: Id) -> Vec<Var> {
+pub(super) fn direct(signature: &Signature, side: &PatternAst<Node>, root: Id) -> Vec<Var> {
     let makes = |node: &Node| {
         let info = signature.table().of(node);
         info.is_some_and(|info| info.makes_variable || info.kind == Some(Kind::Label))

@@ -1,16 +1,24 @@
-//! Mutants that are as right as their rules, which follows from the texts alone: no term has a meaning and violates the
-//! condition ([`plain`]), the condition follows from what remains ([`implied`]), or both right sides say the same
-//! ([`identified`]).
+//! Mutants that are as right as their rules: no term has a meaning and violates the condition ([`plain`]), the condition
+//! follows from what remains ([`implied`]), it is about what both sides do at the same time or in the same environment
+//! ([`places`]), both sides or both right sides say the same ([`identified`]), or a solver proves what the condition is
+//! about ([`solved`]).
 
 mod identified;
 mod implied;
+mod merged;
+mod places;
 mod plain;
+mod solved;
 
+use super::super::solver::Solver;
 use super::Mutant;
 use crate::random::Aim;
-use ember_language::rules::Signature;
+use egg::Var;
+use ember_language::rules::{Arg, Kind, Rule, Signature};
+use places::Places;
 use schemars::JsonSchema;
 use serde::Serialize;
+pub(super) use solved::{Solved, solve};
 
 /// The reason why a mutant is as right as its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -20,21 +28,78 @@ pub enum Reason {
     Plain,
     /// The condition follows from the others, or from the form of the left side.
     Implied,
-    /// The right side is the rule's with other names.
+    /// Both sides evaluate the term only before they write anything.
+    Early,
+    /// The term stands outside of all that binds the variable, which may have any other name.
+    Apart,
+    /// No loop has both variables, whose bounds differ.
+    Bounds,
+    /// The right side is the rule's with other names, or both sides are the same with other names.
     Identified,
+    /// The solver proves it.
+    Solver,
 }
 
-/// Returns the reason why a mutant is right if its rule is; `None` if none of these is.
+/// Returns the reason why a mutant is right if its rule is, as far as that follows from the texts alone.
 pub(super) fn reason(signature: &Signature, mutant: &Mutant) -> Option<Reason> {
     let Mutant { rule, original, lacking, .. } = mutant;
     match lacking {
-        Some(Aim::Condition(call)) if plain::is_plain(signature, rule, call) => Some(Reason::Plain),
-        Some(Aim::Condition(call)) if implied::follows(signature, rule, call) => {
-            Some(Reason::Implied)
+        // Names are all that is compared, not the bounds that a value must lie between, which may be written.
+        Some(aim) => of_condition(signature, rule, aim).or_else(|| {
+            let same = !aim.is_of_memory() && identified::says_nothing(signature, rule);
+            same.then_some(Reason::Identified)
+        }),
+        None if identified::say_the_same(signature, original, rule)
+            || identified::says_nothing(signature, rule) =>
+        {
+            Some(Reason::Identified)
         }
-        Some(Aim::New(new)) if implied::is_new(signature, rule, new) => Some(Reason::Implied),
-        Some(_) => None,
-        None if identified::say_the_same(signature, original, rule) => Some(Reason::Identified),
         None => None,
     }
+}
+
+fn of_condition(signature: &Signature, rule: &Rule, aim: &Aim) -> Option<Reason> {
+    let call = match aim {
+        Aim::New(new) if implied::is_new(signature, rule, new) => return Some(Reason::Implied),
+        Aim::New(new) => {
+            let apart = Places::of(signature, rule).is_apart(&new.variable.to_string(), new.within);
+            return apart.then_some(Reason::Apart);
+        }
+        Aim::Condition(call) => call,
+    };
+    if plain::is_plain(signature, rule, call) {
+        return Some(Reason::Plain);
+    }
+    if implied::follows(signature, rule, call) {
+        return Some(Reason::Implied);
+    }
+    let places = || Places::of(signature, rule);
+    match (call.what.name, call.args.as_slice()) {
+        ("reads-only-in", [Arg::Var(x)])
+        | ("unread" | "unwritten", [_, Arg::Var(x)])
+        | ("undisturbed", [Arg::Var(x), _])
+            if is_evaluated(signature, rule, *x) && places().is_early(*x) =>
+        {
+            Some(Reason::Early)
+        }
+        ("not-free", [Arg::Var(v), Arg::Var(x)]) if places().is_apart(&v.to_string(), *x) => {
+            Some(Reason::Apart)
+        }
+        ("different", [Arg::Var(x), Arg::Var(y)]) => {
+            match merged::merged(signature, rule, [*x, *y]) {
+                None => Some(Reason::Bounds),
+                Some(one) => {
+                    identified::says_nothing(signature, &one).then_some(Reason::Identified)
+                }
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Returns true if terms of a variable are values or addresses, whose evaluation yields a number or a place.
+fn is_evaluated(signature: &Signature, rule: &Rule, x: Var) -> bool {
+    let sort = rule.variables.iter().find(|(v, _)| *v == x).and_then(|(_, sort)| *sort);
+    let kind = sort.and_then(|sort| signature.sort(sort.name())?.kind);
+    matches!(kind, Some(Kind::Value | Kind::Address))
 }

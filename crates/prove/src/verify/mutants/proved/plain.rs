@@ -9,7 +9,9 @@ use ember_values::scalar::DType;
 /// Returns true if a condition holds wherever the left side has a meaning and the other conditions of the rule hold.
 pub(super) fn is_plain(signature: &Signature, rule: &Rule, condition: &Call) -> bool {
     let typings = typings(signature, rule);
-    !typings.is_empty() && typings.iter().all(|types| holds(types, condition) == Some(true))
+    let holds =
+        |types: &Types| holds(types, condition) == Some(true) || is_shared(types, rule, condition);
+    !typings.is_empty() && typings.iter().all(holds)
 }
 
 /// The requirements of the left side and of the conditions on its variables: one for each choice of what is open.
@@ -30,6 +32,27 @@ fn typings(signature: &Signature, rule: &Rule) -> Vec<Types> {
             Some(types)
         })
         .collect()
+}
+
+/// Returns true if another value of the same type and lanes satisfies a condition on type and lanes.
+fn is_shared(types: &Types, rule: &Rule, condition: &Call) -> bool {
+    let hole = |call: &Call| match call.args.as_slice() {
+        [Arg::Var(v)] => types.holes.get(v),
+        _ => None,
+    };
+    let Some(own) = hole(condition) else { return false };
+    let (typed, wide) = match condition.what.name {
+        "float" => (true, false),
+        "index" => (true, true),
+        "scalar" => (false, true),
+        _ => return false,
+    };
+    let alike = |other: &Hole| {
+        (!typed || types.dtypes.are_one(own.dtype, other.dtype))
+            && (!wide || types.lanes.are_one(own.lanes, other.lanes))
+    };
+    let same = rule.guards.iter().filter(|guard| guard.what.name == condition.what.name);
+    same.filter_map(hole).any(alike)
 }
 
 /// Adds what a condition says of types and lanes. Returns `None` if it never holds.
@@ -61,9 +84,12 @@ fn holds(types: &Types, condition: &Call) -> Option<bool> {
         "float" => dtype.is_some_and(DType::is_float),
         "writable" => first.written,
         "rank" => condition.args.get(1) == Some(&Arg::Int(i64::try_from(first.rank).ok()?)),
-        // A step is a literal number.
-        "reads-only-in" | "constant" => first.step,
-        "not-free" => hole(condition.args.get(1)?)?.step,
+        // A step and a number of lanes are literal numbers.
+        "reads-only-in" | "constant" => first.step || first.count,
+        "not-free" => {
+            let within = hole(condition.args.get(1)?)?;
+            within.step || within.count
+        }
         _ => return None,
     })
 }
