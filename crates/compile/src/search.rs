@@ -14,6 +14,7 @@ use ember_extract::{CandidateId, CostModel, Extraction, extract};
 use ember_host::{clock, threads};
 use ember_language::rules::{Exactness, Kind, RuleBook, Schedule, Sketch, Unit};
 use ember_language::term::{Head, Node, Term};
+use ember_values::capability::Capability;
 use ember_values::primitive::Primitive;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -254,14 +255,16 @@ impl State<'_, '_> {
         // candidate. The second extraction is needed only if there is a load of prefetched data.
         let operators = egraph.analysis.operators();
         let is_fetch = |node: &Node| operators.primitive(node) == Some(Primitive::Fetched);
-        let candidates = if egraph.classes().any(|class| class.nodes.iter().any(is_fetch)) {
+        let can_fetch = self.search.rates.capabilities.has(Capability::Prefetch);
+        let may_fetch = can_fetch && egraph.classes().any(|class| class.nodes.iter().any(is_fetch));
+        let candidates = if may_fetch {
             let (mut all, without) = threads::join(|| best(true, k), || best(false, 1));
             let new: Vec<Candidate> =
                 without.into_iter().filter(|c| all.iter().all(|a| a.term != c.term)).collect();
             all.extend(new);
             all
         } else {
-            best(true, k)
+            best(false, k)
         };
         self.extract_time += start.elapsed();
         candidates
