@@ -25,7 +25,7 @@ fn main() {
     let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
     let compiled = ember_engine::compile(&book);
     let checked = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
-    let machine = machines::load(&mut sources, "tmu-cpu").expect("it comes with the program");
+    let machine = machines::load(&mut sources, "tmu-cpu-plus").expect("it comes with the program");
     let options = Options::default();
     let schedules =
         ["equiv", "equiv-units"].map(|name| book.require_schedule(name).expect("it is there"));

@@ -40,7 +40,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// The shipped rules, for `tmu-cpu`, bit for bit, without comparison.
+    /// The shipped rules, for the default machine, bit for bit, without comparison.
     fn default() -> Settings {
         let Options { target, schedule, exact, seed, .. } = Options::default();
         let rules = vec![PathBuf::from(shipped::DEFAULT)];

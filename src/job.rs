@@ -15,11 +15,12 @@ use ember_sim::{Bound, CoreKind, Outcome, Recording, bound};
 use ember_targets::dlc::Program;
 use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
-use ember_targets::verify::Limits;
+use ember_targets::verify::{Limits, lacking};
 use ember_tools::progress::Line;
 use ember_tools::tables::EGraphReport;
 use ember_tools::trace::{self, GroupTrace};
 use ember_tools::tuning::{Attempt, Tuning};
+use ember_values::capability::Capabilities;
 use itertools::Itertools;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,7 +145,7 @@ pub fn run(
     }
     contenders.extend(hand_written.into_iter().map(|(name, program)| Contender {
         name,
-        program: Ok(program),
+        program,
         core: CoreKind::OutOfOrder,
         exact: options.exact,
         rules: BTreeSet::new(),
@@ -243,19 +244,36 @@ fn contender(
     }
 }
 
-/// Returns the hand-written programs that the model names, verified.
-fn hand_written(sources: &mut Sources, inputs: &Inputs) -> Checked<Vec<(String, Program)>> {
-    let limits = Limits::of(&inputs.machine);
+/// Returns the hand-written programs that the model names, verified: of each, the first form that the machine is able to
+/// run.
+fn hand_written(
+    sources: &mut Sources,
+    inputs: &Inputs,
+) -> Checked<Vec<(String, Result<Program, NoProgram>)>> {
+    let limits = Limits { capabilities: Capabilities::ALL, ..Limits::of(&inputs.machine) };
     let mut errors = Vec::new();
     let mut programs = Vec::new();
     for named in &inputs.model.programs {
-        let program = load(sources, &named.path)
-            .and_then(|file| DlcText::read(sources, file))
-            .and_then(|text| text.verify(&limits));
-        match program {
-            Ok(program) => programs.push((named.name.clone(), program.into_program())),
-            Err(found) => errors.extend(found),
+        let mut program = None;
+        for path in &named.paths {
+            let form = load(sources, path)
+                .and_then(|file| DlcText::read(sources, file))
+                .and_then(|text| text.verify(&limits));
+            match form {
+                Ok(form) => match lacking(&form, &inputs.machine) {
+                    None => {
+                        program = Some(Ok(form.into_program()));
+                        break;
+                    }
+                    Some(capability) => {
+                        let message = format!("needs {}, which the target lacks", capability.doc());
+                        program.get_or_insert(Err(NoProgram(Diagnostic::global(message))));
+                    }
+                },
+                Err(found) => errors.extend(found),
+            }
         }
+        programs.extend(program.map(|program| (named.name.clone(), program)));
     }
     if errors.is_empty() { Ok(programs) } else { Err(errors) }
 }

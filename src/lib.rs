@@ -18,7 +18,7 @@
 //!          (offsets (ragged (mean 2) (empty 0.0)))
 //!          (indices (zipf 1.0))))",
 //! )?;
-//! let compiler = Compiler::new(["default"], "tmu-cpu")?.with_schedule("emb-opt0");
+//! let compiler = Compiler::new(["default"], "tmu-cpu-plus")?.with_schedule("emb-opt0");
 //! let compiled = compiler.compile(&model)?;
 //! assert_eq!(compiled.program.list_name()?, "dlc");
 //!

@@ -39,7 +39,8 @@ impl Bench {
         let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
         let compiled = ember_engine::compile(&book);
         let rules = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
-        let machine = machines::load(&mut sources, "tmu-cpu").expect("it comes with the program");
+        let machine =
+            machines::load(&mut sources, "tmu-cpu-plus").expect("it comes with the program");
         Bench { book, compiled, rules, machine }
     }
 

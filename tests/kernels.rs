@@ -30,7 +30,7 @@ fn tiled_and_unrolled_kernels_are_equal_and_wrong_ones_are_not() {
     let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
     let compiled = ember_engine::compile(&book);
     let checked = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
-    let machine = machines::load(&mut sources, "tmu-cpu").expect("it comes with the program");
+    let machine = machines::load(&mut sources, "tmu-cpu-plus").expect("it comes with the program");
     let kernels = Kernel::all(&root.join("tests/kernels"));
     assert!(kernels.len() >= 20);
     kernels.par_iter().for_each(|kernel| {

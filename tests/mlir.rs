@@ -30,7 +30,7 @@ fn what_is_written_reads_back_as_the_same_program() {
     let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
     let compiled = ember_engine::compile(&book);
     let checked = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
-    let machine = machines::load(&mut sources, "tmu-cpu").expect("it comes with the program");
+    let machine = machines::load(&mut sources, "tmu-cpu-plus").expect("it comes with the program");
     let mut kernels: Vec<PathBuf> = std::fs::read_dir(root.join("tests/kernels"))
         .expect("the folder of kernels")
         .map(|entry| entry.expect("an entry").path())

@@ -24,7 +24,8 @@ fn folder() -> Vec<PathBuf> {
 }
 
 fn tools() -> Tools {
-    Tools::read(&mut Sources::new(Disk), &folder(), "tmu-cpu").expect("the rules are well-formed")
+    Tools::read(&mut Sources::new(Disk), &folder(), "tmu-cpu-plus")
+        .expect("the rules are well-formed")
 }
 
 #[test]

@@ -19,7 +19,7 @@ use ember_language::term::Term;
 use ember_model::Model;
 use ember_sim::{Bindings, CoreKind};
 use ember_targets::dlc::{Dim, TensorDecl};
-use ember_targets::machine::{Machine, TMU_CPU};
+use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::{DType, Scalar};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ fn book() -> RuleBook {
 }
 
 fn machine() -> Machine {
-    Machine::parse(TMU_CPU).expect("the machine")
+    Machine::plus().expect("the machine")
 }
 
 /// Returns the declarations of one rank-1 input and one output per type, called in_f32, out_f32 and so on, of 40

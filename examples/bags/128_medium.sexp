@@ -5,8 +5,9 @@
   (input offsets i64 ((+ bags 1)))
   (output out (emb.bag sum table indices offsets))
   (programs
-    (paper  "../../programs/bag_sum_paper.dlc")
-    (expert "../../programs/bag_sum_expert_128.dlc"))
+    (paper "../../programs/bag_sum_paper.dlc")
+    (expert "../../programs/bag_sum_expert_128.dlc"
+            "../../programs/bag_sum_registers_128.dlc"))
   (data (seed 1)
     (size rows 1000000) (size bags 256)
     (table   (uniform -1.0 1.0))

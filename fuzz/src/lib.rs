@@ -59,7 +59,7 @@ pub fn tools() -> &'static (Tools, Sources) {
         let roots = [here.join("rules"), here.join("../rules")];
         let root = roots.into_iter().find(|root| root.is_dir()).expect("the project's rules");
         let mut sources = Sources::new(Disk);
-        let tools = Tools::read(&mut sources, &[root], "tmu-cpu");
+        let tools = Tools::read(&mut sources, &[root], "tmu-cpu-plus");
         (tools.expect("they are well-formed"), sources)
     })
 }

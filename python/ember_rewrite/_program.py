@@ -143,7 +143,7 @@ def compile(
     model: Any,
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     *,
-    target: PathLike = "tmu-cpu",
+    target: PathLike = "tmu-cpu-plus",
     exact: str = "bitwise",
     schedule: str = "search",
     rules: Sequence[PathLike] = ("default",),

@@ -76,7 +76,7 @@ def test_errors(folder):
 
 
 def test_a_task_needs_nothing_but_its_files(folder, tmp_path_factory, monkeypatch):
-    target = 'name = "alone"\ninherits = "tmu-cpu"\n[dram]\nsharers = { value = 1, unit = "cores", source = "a test" }\n'
+    target = 'name = "alone"\ninherits = "tmu-cpu-plus"\n[dram]\nsharers = { value = 1, unit = "cores", source = "a test" }\n'
     Path("alone.toml").write_text(target)
     shutil.copy(ROOT / "tests" / "imports" / "two_tower.pt2", folder)
     sweep = {"models": ["bag.sexp", "two_tower.pt2"], "targets": ["alone.toml"], "schedules": ["emb-opt1"]}

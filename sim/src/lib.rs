@@ -3,9 +3,9 @@
 //!
 //! ```
 //! use ember_sim::{Demand, Resource, bound};
-//! use ember_targets::machine::{Machine, TMU_CPU};
+//! use ember_targets::machine::Machine;
 //!
-//! let machine = Machine::parse(TMU_CPU).expect("a description");
+//! let machine = Machine::plus().expect("a description");
 //! let bound = bound(&Demand { stores: 1_000_000, ..Demand::default() }, &machine);
 //! assert_eq!(bound.bound_by, Resource::ExecutePorts);
 //! ```

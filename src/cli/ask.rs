@@ -22,7 +22,7 @@ pub(super) struct Asked {
     #[command(flatten)]
     pub rules: RulePaths,
     /// The machine: a name, or the file of a description.
-    #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
+    #[arg(long, value_name = "NAME|FILE", default_value = ember_targets::machine::DEFAULT)]
     pub target: String,
     /// The schedule [default: search; for terms, every rule at once].
     #[arg(long, value_name = "NAME")]

@@ -43,7 +43,7 @@ pub(super) struct BenchArgs {
     #[command(flatten)]
     rules: RulePaths,
     /// The machine: a name, or the file of a description.
-    #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
+    #[arg(long, value_name = "NAME|FILE", default_value = ember_targets::machine::DEFAULT)]
     target: String,
     /// The least exact rules that may run: dot products are vectorised only from `reassoc` on.
     #[arg(long, value_enum, default_value_t = Exact::Reassoc)]

@@ -62,7 +62,7 @@ pub(super) struct Common {
     #[command(flatten)]
     pub rules: RulePaths,
     /// The machine: a name, or the file of a description.
-    #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
+    #[arg(long, value_name = "NAME|FILE", default_value = ember_targets::machine::DEFAULT)]
     pub target: String,
     /// The schedule of the best program [default: `search`; `native` for a machine without an access unit, and for C].
     #[arg(long, value_name = "NAME")]

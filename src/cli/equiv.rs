@@ -26,7 +26,7 @@ pub(super) struct EquivArgs {
     #[command(flatten)]
     rules: RulePaths,
     /// The machine: a name, or the file of a description.
-    #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
+    #[arg(long, value_name = "NAME|FILE", default_value = ember_targets::machine::DEFAULT)]
     target: String,
     /// What counts as equal: the same bits, the same up to the order of sums, or other operations too.
     #[arg(long, value_enum, default_value_t = Exact::Bitwise)]

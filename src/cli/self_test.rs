@@ -44,7 +44,7 @@ pub(super) struct SelfTestArgs {
     #[command(flatten)]
     rules: RulePaths,
     /// The machine: a name, or the file of a description.
-    #[arg(long, value_name = "NAME|FILE", default_value = "tmu-cpu")]
+    #[arg(long, value_name = "NAME|FILE", default_value = ember_targets::machine::DEFAULT)]
     target: String,
     /// Write each pair without the right answer to a file in this folder, for `equiv`.
     #[arg(long, value_name = "FOLDER")]

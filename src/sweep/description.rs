@@ -37,7 +37,7 @@ fn unwritten(word: &str) -> Vec<Spanned<String>> {
 }
 
 fn target() -> Vec<Spanned<String>> {
-    unwritten("tmu-cpu")
+    unwritten(ember_targets::machine::DEFAULT)
 }
 
 fn schedule() -> Vec<Spanned<String>> {

@@ -13,6 +13,7 @@
 pub mod c;
 pub mod dlc;
 pub mod machine;
+pub mod narrow;
 pub mod print;
 pub mod tensor;
 mod uses;

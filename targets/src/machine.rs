@@ -7,6 +7,7 @@ mod parse;
 
 pub use parse::{MachineError, parent};
 
+use ember_values::capability::{Capabilities, Capability};
 use serde::Serialize;
 
 /// One number of a description as written, with its source.
@@ -45,6 +46,7 @@ enum Kind {
     Real,
     Count,
     Power,
+    Flag,
 }
 
 /// Rust types of the schema's kinds. Values have passed the checks, so the conversions are exact.
@@ -61,6 +63,12 @@ impl Figured for f64 {
 impl Figured for u64 {
     fn of(value: f64) -> u64 {
         value as u64
+    }
+}
+
+impl Figured for bool {
+    fn of(value: f64) -> bool {
+        value != 0.0
     }
 }
 
@@ -266,6 +274,18 @@ schema! {
         prefetch_bytes: u64, Count "bytes" 64, 1073741824;
     }
 
+    /// The abilities of the access unit beyond traversals, loads and operands.
+    Abilities {
+        /// Stream elements may be wider than a vector register, such as whole rows as one operand.
+        wide_rows: bool, Flag "flag" 0, 1;
+        /// Loads into the core's second-level cache whose data is not marshalled.
+        prefetch: bool, Flag "flag" 0, 1;
+        /// Stores of streams without work for the execute unit.
+        store_streams: bool, Flag "flag" 0, 1;
+        /// Loads whose hint says which caches keep the data.
+        hints: bool, Flag "flag" 0, 1;
+    }
+
     /// The queues from the access unit to the execute unit, mapped into the core's private L2.
     Queue {
         /// Size of one chunk of the data queue; the unit in which the core receives operands.
@@ -330,6 +350,8 @@ pub struct Machine {
     pub dram: Dram,
     /// The access unit.
     pub access: Access,
+    /// The abilities of the access unit.
+    pub abilities: Abilities,
     /// The queues of the access unit.
     pub queue: Queue,
     /// Energy of events.
@@ -349,6 +371,7 @@ const SECTIONS: &[(&str, &[Field])] = &[
     ("tlb", Tlb::FIELDS),
     ("dram", Dram::FIELDS),
     ("access", Access::FIELDS),
+    ("capabilities", Abilities::FIELDS),
     ("queue", Queue::FIELDS),
     ("energy", Energy::FIELDS),
 ];
@@ -359,15 +382,19 @@ pub fn unit(section: &str, key: &str) -> Option<&'static str> {
     fields.iter().find(|field| field.key == key).map(|field| field.unit)
 }
 
-/// The text of the default description.
+/// The text of the machine as published, from which the default one inherits.
 pub const TMU_CPU: &str = include_str!("../tmu-cpu.toml");
+
+/// The name of the machine that is described unless another is named: the published one, with abilities added.
+pub const DEFAULT: &str = "tmu-cpu-plus";
 
 /// The name of the machine that this process runs on.
 pub const HERE: &str = "cpu";
 
 /// The descriptions that come with the program, with their names.
-pub const SHIPPED: [(&str, &str); 5] = [
+pub const SHIPPED: [(&str, &str); 6] = [
     ("tmu-cpu", TMU_CPU),
+    (DEFAULT, include_str!("../tmu-cpu-plus.toml")),
     (HERE, include_str!("../cpu.toml")),
     ("cpu-avx2", include_str!("../cpu-avx2.toml")),
     ("cpu-neon", include_str!("../cpu-neon.toml")),
@@ -378,6 +405,29 @@ impl Machine {
     /// Returns true if there is an access unit beside the core.
     pub fn has_access_unit(&self) -> bool {
         self.access.lanes > 0
+    }
+
+    /// Returns what programs for the machine may use.
+    pub fn capabilities(&self) -> Capabilities {
+        let Abilities { wide_rows, prefetch, store_streams, hints } = self.abilities;
+        let all = [
+            (wide_rows, Capability::WideRows),
+            (prefetch, Capability::Prefetch),
+            (store_streams, Capability::StoreStreams),
+            (hints, Capability::Hints),
+        ];
+        all.into_iter().filter(|(has, _)| *has).map(|(_, capability)| capability).collect()
+    }
+
+    /// Returns the machine [`DEFAULT`].
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with the shipped descriptions.
+    pub fn plus() -> Result<Machine, Vec<MachineError>> {
+        let published = Machine::parse(TMU_CPU)?;
+        let text = SHIPPED.iter().find(|(name, _)| *name == DEFAULT).map_or("", |(_, text)| text);
+        Machine::parse_from(text, Some(&published))
     }
 
     /// Reads a description that is complete in itself. All errors are reported at once.
@@ -406,6 +456,7 @@ impl Machine {
             tlb: Tlb::build(&section("tlb")),
             dram: Dram::build(&section("dram")),
             access: Access::build(&section("access")),
+            abilities: Abilities::build(&section("capabilities")),
             queue: Queue::build(&section("queue")),
             energy: Energy::build(&section("energy")),
             name: figures.name,

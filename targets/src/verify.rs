@@ -8,8 +8,9 @@
 //!   traversal of its unit, with bounds that are provably equal to the unit's.
 //! - **Registers** are set before they are read, on every path.
 //! - **Overlap**: the access unit runs ahead, so its effects commute with every execute effect up to the next barrier.
-//! - **Limits** of the target.
+//! - **Limits and abilities** of the target.
 
+mod abilities;
 mod limits;
 mod marshal;
 mod overlap;
@@ -20,6 +21,7 @@ mod types;
 
 use crate::dlc::Program;
 use crate::machine::Machine;
+use ember_values::capability::{Capabilities, Capability};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Deref;
@@ -47,6 +49,8 @@ pub struct Limits {
     pub vector_bytes: u64,
     /// Kinds of callback that a token can name.
     pub cases: u32,
+    /// What the access unit can do beyond traversals, loads and operands.
+    pub capabilities: Capabilities,
 }
 
 impl Limits {
@@ -61,6 +65,7 @@ impl Limits {
             vector_registers: small(machine.core.vector_registers),
             vector_bytes: machine.core.simd_bytes,
             cases: u32::MAX,
+            capabilities: machine.capabilities(),
         }
     }
 
@@ -73,6 +78,7 @@ impl Limits {
         vector_registers: u32::MAX,
         vector_bytes: u64::MAX,
         cases: u32::MAX,
+        capabilities: Capabilities::ALL,
     };
 }
 
@@ -119,6 +125,8 @@ pub enum Kind {
     Overlap,
     /// The target cannot hold the program.
     Limit,
+    /// The target lacks an ability that the program uses.
+    Ability,
 }
 
 /// The part of a program that contains an error.
@@ -235,9 +243,23 @@ pub fn verify(program: Program, limits: &Limits) -> Result<Verified, Vec<VerifyE
             marshal::check(&program, &mut errors);
             overlap::check(&program, tree, &mut errors);
             limits::check(&program, tree, limits, &mut errors);
+            abilities::check(&program, limits, &mut errors);
         }
     }
     if errors.list.is_empty() { Ok(Verified(program)) } else { Err(errors.distinct()) }
+}
+
+/// Returns the abilities that a program uses on a machine.
+pub fn needs(program: &Program, machine: &Machine) -> Capabilities {
+    let uses = abilities::uses(program, machine.core.simd_bytes);
+    uses.into_iter().map(|(_, capability)| capability).collect()
+}
+
+/// Returns the first ability that a program uses and a machine lacks.
+pub fn lacking(program: &Program, machine: &Machine) -> Option<Capability> {
+    let (needs, has) = (needs(program, machine), machine.capabilities());
+    let mut all = Capability::WORDS.into_iter().map(|(capability, ..)| capability);
+    all.find(|capability| needs.has(*capability) && !has.has(*capability))
 }
 
 /// Errors in the order in which they are found.

@@ -57,7 +57,7 @@ fn cycles(inputs: &Inputs, tune: &Case, judge: &Case) -> BTreeMap<String, u64> {
     }
     for named in &inputs.model.programs {
         let mut sources = Sources::new(Disk);
-        let program = read_program(&mut sources, &named.path, inputs)
+        let program = read_program(&mut sources, &named.paths[0], inputs)
             .unwrap_or_else(|errors| panic!("{}", render(&sources, &errors, false)));
         enter(&named.name, program.program(), CoreKind::OutOfOrder);
     }

@@ -6,7 +6,7 @@ use ember_compile::decouple::{ModelContext, decouple};
 use ember_language::term::Term;
 use ember_sim::{Bindings, Options, Outcome, run};
 use ember_targets::dlc::{Action, Dim, Program, StreamKind, TensorDecl};
-use ember_targets::machine::{Machine, TMU_CPU};
+use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use ember_targets::tensor::{Data, Tensor};
 use ember_targets::verify::{Limits, verify};
@@ -48,7 +48,7 @@ fn indices(values: &[i64]) -> Tensor {
 }
 
 fn runs(program: &Program, inputs: Vec<Tensor>) -> Outcome {
-    let machine = Machine::parse(TMU_CPU).expect("the machine");
+    let machine = Machine::plus().expect("the machine");
     verify(program.clone(), &Limits::of(&machine))
         .unwrap_or_else(|errors| panic!("{errors:#?}\n{}", print(program)));
     let outputs = program.tensors[inputs.len()..].iter().map(|t| {
@@ -82,7 +82,7 @@ fn the_next_traversal_is_fetched_while_the_last_is_marshalled() {
     let (beside, apart) = (took("abcdefgh", ""), took("abcdefgh", "(barrier)"));
     assert!(beside < apart, "{beside} {apart}");
     assert!(apart < 8 * one, "{apart} {one}");
-    let machine = Machine::parse(TMU_CPU).expect("the machine");
+    let machine = Machine::plus().expect("the machine");
     let gap = (apart - beside) / 7;
     assert!(gap > machine.llc.latency, "{gap} of {}", machine.llc.latency);
 }
@@ -91,7 +91,7 @@ fn the_next_traversal_is_fetched_while_the_last_is_marshalled() {
 #[test]
 fn traversals_have_the_access_unit_in_turn() {
     let names: String = ('a'..='t').chain('A'..='T').collect();
-    let machine = Machine::parse(TMU_CPU).expect("the machine");
+    let machine = Machine::plus().expect("the machine");
     let limits = Limits::of(&machine);
     let program = gathers(&names, "");
     assert!(program.units.len() > limits.units as usize);

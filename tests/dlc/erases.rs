@@ -10,7 +10,7 @@ use ember_extract::extract;
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Operators};
-use ember_targets::machine::{Machine, TMU_CPU};
+use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use std::path::Path;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ fn cost(operators: &Arc<Operators>, goal: Goal, text: &str) -> Option<Cost> {
     let mut egraph = EGraph::new(facts);
     let root = egraph.add_expr(&term(text));
     egraph.rebuild();
-    let rates = Rates::of(&Machine::parse(TMU_CPU).expect("the machine"));
+    let rates = Rates::of(&Machine::plus().expect("the machine"));
     let workload = Workload::default();
     let model = Model { goal, rates: &rates, workload: &workload, fetches: true };
     let extraction = extract(&egraph, root, &model, &ember_extract::Limits::default());

@@ -13,7 +13,7 @@ use ember_language::diagnostic::Sources;
 use ember_language::print_term;
 use ember_language::rules::{self, RuleBook, Signature, Sort};
 use ember_prove::equiv::{self, Declarations, NoStatement, Options, Search, Sides, What};
-use ember_targets::machine::{Machine, TMU_CPU};
+use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use ember_targets::verify::{Limits, Verified};
 use fastrand::Rng;
@@ -31,7 +31,7 @@ fn root() -> &'static Path {
 }
 
 fn machine() -> Machine {
-    Machine::parse(TMU_CPU).expect("the machine")
+    Machine::plus().expect("the machine")
 }
 
 fn texts(folder: &str, extension: &str) -> Vec<PathBuf> {
@@ -166,7 +166,8 @@ impl Prover {
         let mut sources = Sources::new(Disk);
         let paths = equiv::rule_paths(&Disk, &[root().join("rules")]);
         let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
-        let machine = machines::load(&mut sources, "tmu-cpu").expect("it comes with the program");
+        let machine =
+            machines::load(&mut sources, "tmu-cpu-plus").expect("it comes with the program");
         Prover { compiled: ember_engine::compile(&book), book, machine }
     }
 

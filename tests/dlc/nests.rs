@@ -7,7 +7,7 @@ use ember_compile::decouple::{ModelContext, decouple};
 use ember_language::term::Term;
 use ember_sim::{Bindings, Options, run};
 use ember_targets::dlc::{Dim, Program, TensorDecl};
-use ember_targets::machine::{Machine, TMU_CPU};
+use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use ember_targets::tensor::{Data, Tensor};
 use ember_targets::verify::{Limits, verify};
@@ -281,7 +281,7 @@ fn output(program: &Program, machine: &Machine) -> Tensor {
 
 #[test]
 fn decoupling_keeps_the_meaning_of_random_loop_nests() {
-    let machine = Machine::parse(TMU_CPU).expect("the machine");
+    let machine = Machine::plus().expect("the machine");
     let declare = |(name, tensor): (&str, Tensor)| TensorDecl {
         name: name.into(),
         dtype: tensor.dtype,

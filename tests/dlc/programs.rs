@@ -9,10 +9,13 @@ use ember_language::load::load;
 use ember_language::rules::Exactness;
 use ember_model::Model;
 use ember_sim::CoreKind;
+use ember_targets::dlc::Program;
 use ember_targets::machine::{Machine, TMU_CPU};
+use ember_targets::narrow::narrow;
 use ember_targets::print::print;
-use ember_targets::verify::Limits;
+use ember_targets::verify::{Limits, needs, verify};
 use ember_tools::render;
+use ember_values::capability::Capability;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +65,7 @@ fn models(program: &str) -> Vec<String> {
         Ok(dim) => vec![dim],
         Err(_) => vec![32, 40],
     };
-    let kind = ["_expert", "_paper", "_copy", "_prefetch", "_llc", "_l2", "_hints"]
+    let kind = ["_expert", "_paper", "_copy", "_prefetch", "_registers", "_llc", "_l2", "_hints"]
         .iter()
         .fold(kind, |k, s| k.trim_end_matches(s));
     let (form, mark, data): (String, &str, &[&str]) = match kind {
@@ -114,7 +117,7 @@ fn hand_written_programs_verify() {
 
 #[test]
 fn hand_written_programs_compute_what_they_say() {
-    let machine = Machine::parse(TMU_CPU).expect("the machine");
+    let machine = Machine::plus().expect("the machine");
     for path in files() {
         let mut sources = Sources::new(Disk);
         let file = load(&mut sources, &path).expect("loads");
@@ -133,4 +136,37 @@ fn hand_written_programs_compute_what_they_say() {
             compared.unwrap_or_else(|e| panic!("`{}`: {e}\n{text}", program.name));
         }
     }
+}
+
+/// Programs of wide rows, written in registers, need no wide rows and give the same bits.
+#[test]
+fn wide_rows_are_written_in_registers() {
+    let (plus, published) = (Machine::plus().expect("it"), Machine::parse(TMU_CPU).expect("it"));
+    let mut narrowed = 0;
+    for path in files() {
+        let mut sources = Sources::new(Disk);
+        let file = load(&mut sources, &path).expect("loads");
+        let wide = DlcText::read(&sources, file).expect("reads");
+        let wide = wide.verify(&Limits::of(&plus)).expect("verifies");
+        if !needs(&wide, &published).has(Capability::WideRows) {
+            continue;
+        }
+        let program = narrow(&wide, published.core.simd_bytes).expect("registers hold its rows");
+        let program = verify(program, &Limits::of(&plus))
+            .unwrap_or_else(|errors| panic!("{}: {errors:?}", wide.name));
+        assert!(!needs(&program, &published).has(Capability::WideRows), "{}", wide.name);
+        for text in models(&wide.name) {
+            let mut sources = Sources::new(Disk);
+            let file = sources.add("<model>", text.clone());
+            let model = Model::parse(&sources, file).expect("a model");
+            let case = Case::new(&model, None, Exactness::Reassoc).expect("data");
+            let run = |program: &Program| {
+                let outcome = simulate(program, &plus, &case, CoreKind::OutOfOrder, false);
+                outcome.unwrap_or_else(|e| panic!("`{}`: {e}\n{text}", wide.name)).tensors
+            };
+            assert_eq!(run(&program), run(&wide), "{}", wide.name);
+        }
+        narrowed += 1;
+    }
+    assert!(narrowed >= 12, "{narrowed} programs have wide rows");
 }

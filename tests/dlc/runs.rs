@@ -12,7 +12,7 @@ use ember_model::Model;
 use ember_model::reference;
 use ember_sim::{Bindings, Options, SimError, run};
 use ember_targets::dlc::Program;
-use ember_targets::machine::{Machine, TMU_CPU};
+use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use ember_targets::verify::{Limits, verify};
 use std::path::Path;
@@ -37,7 +37,7 @@ fn model(dim: usize, bag: &str, index: &str) -> Model {
 
 /// Runs a program on a model's data and compares its output with the reference.
 fn agrees(program: &Program, model: &Model) {
-    let machine = Machine::parse(TMU_CPU).expect("the machine");
+    let machine = Machine::plus().expect("the machine");
     let verified = verify(program.clone(), &Limits::of(&machine))
         .unwrap_or_else(|errors| panic!("{errors:#?}\n{}", print(program)));
     let instance = model.instantiate(None).expect("data");
@@ -55,7 +55,7 @@ fn agrees(program: &Program, model: &Model) {
 /// Runs a verified program on rows of 64. The run may end in any way except a deadlock or an error about the program
 /// itself.
 pub fn ends(program: &Program) {
-    let machine = Machine::parse(TMU_CPU).expect("the machine");
+    let machine = Machine::plus().expect("the machine");
     let instance = model(64, "sum", "i64").instantiate(None).expect("data");
     let Ok((tensors, sizes)) = instance.bind(program) else { return };
     let options = Options { max_cycles: 1_000_000, ..Options::default() };
@@ -132,7 +132,7 @@ fn counters_of_data_start_again_in_every_bag() {
                  (exe.const 0))
                (exe.cast f32 (exe.counter $L))))))",
     );
-    let machine = Machine::parse(TMU_CPU).expect("the machine");
+    let machine = Machine::plus().expect("the machine");
     let instance = model(1, "sum", "i64").instantiate(None).expect("data");
     let (tensors, sizes) = instance.bind(&program).expect("binds");
     let outcome = run(&program, &machine, Bindings { tensors, sizes }, Options::default());

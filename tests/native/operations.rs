@@ -8,7 +8,7 @@ use ember_targets::c::{self, Core, Error};
 use ember_targets::dlc::{
     Addr, Dim, Expr, Lanes, Loop, Program, Register, RegisterId, Stmt, TensorDecl, TensorId, Type,
 };
-use ember_targets::machine::{Machine, TMU_CPU};
+use ember_targets::machine::Machine;
 use ember_targets::tensor::{Data, Tensor};
 use ember_targets::verify::{Limits, verify};
 use ember_values::scalar::{BinaryOp, DType, EXTREMES, Scalar, UnaryOp};
@@ -84,7 +84,7 @@ fn numbers(dtype: DType, seed: u64) -> Tensor {
 /// Runs an operation in C and in the simulator, and returns how many programs there were.
 fn check(operation: &Operation<'_>) -> usize {
     let compiler = Compiler::find().expect("a C compiler");
-    let machine = Machine::parse(TMU_CPU).expect("a machine");
+    let machine = Machine::plus().expect("a machine");
     let mut checked = 0;
     for (lanes, vector_bytes) in LANES.into_iter().zip(CORES.into_iter().cycle()) {
         let name = format!("{} on {lanes} lanes, vectors of {vector_bytes} bytes", operation.name);

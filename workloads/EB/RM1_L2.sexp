@@ -5,8 +5,9 @@
   (input offsets i64 ((+ bags 1)))
   (output out (emb.bag sum table indices offsets))
   (programs
-    (paper  "../../programs/bag_sum_paper.dlc")
-    (expert "../../programs/bag_sum_prefetch_32.dlc"))
+    (paper "../../programs/bag_sum_paper.dlc")
+    (expert "../../programs/bag_sum_prefetch_32.dlc"
+            "../../programs/bag_sum_registers_32.dlc"))
   (data (seed 1)
     (size rows 8000000) ; 8 tables of 1 000 000 rows
     (size bags 512 batch) ; 8 tables, 64 samples

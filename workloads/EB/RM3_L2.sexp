@@ -5,8 +5,9 @@
   (input offsets i64 ((+ bags 1)))
   (output out (emb.bag sum table indices offsets))
   (programs
-    (paper  "../../programs/bag_sum_paper.dlc")
-    (expert "../../programs/bag_sum_prefetch_128.dlc"))
+    (paper "../../programs/bag_sum_paper.dlc")
+    (expert "../../programs/bag_sum_prefetch_128.dlc"
+            "../../programs/bag_sum_registers_128.dlc"))
   (data (seed 1)
     (size rows 10000000) ; 10 tables of 1 000 000 rows
     (size bags 640 batch) ; 10 tables, 64 samples

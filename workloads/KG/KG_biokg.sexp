@@ -7,8 +7,9 @@
   (input tails i64 (triples))
   (output scores (emb.kg transe entities relations heads rels tails))
   (programs
-    (paper  "../../programs/kg_transe_paper.dlc")
-    (expert "../../programs/kg_transe_expert_128.dlc"))
+    (paper "../../programs/kg_transe_paper.dlc")
+    (expert "../../programs/kg_transe_expert_128.dlc"
+            "../../programs/kg_transe_registers_128.dlc"))
   (data (seed 1)
     (triples t (kind ogbl-biokg) (batch 4096))
     (heads (heads-of t))

@@ -8,8 +8,9 @@
   (input offsets    i64 ((+ rows 1)))
   (output out (emb.mp sigmoid states features neighbours offsets))
   (programs
-    (paper  "../../programs/mp_sigmoid_paper.dlc")
-    (expert "../../programs/mp_sigmoid_expert_32.dlc"))
+    (paper "../../programs/mp_sigmoid_paper.dlc")
+    (expert "../../programs/mp_sigmoid_expert_32.dlc"
+            "../../programs/mp_sigmoid_registers_32.dlc"))
   (data (seed 1)
     (graph g (kind com-Youtube) (scale 0.25) (batch 4000))
     (offsets    (offsets-of g))

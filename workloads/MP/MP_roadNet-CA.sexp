@@ -7,8 +7,9 @@
   (input offsets    i64 ((+ rows 1)))
   (output out (emb.mp sigmoid states features neighbours offsets))
   (programs
-    (paper  "../../programs/mp_sigmoid_paper.dlc")
-    (expert "../../programs/mp_sigmoid_prefetch_64.dlc"))
+    (paper "../../programs/mp_sigmoid_paper.dlc")
+    (expert "../../programs/mp_sigmoid_prefetch_64.dlc"
+            "../../programs/mp_sigmoid_registers_64.dlc"))
   (data (seed 1)
     (graph g (kind roadNet-CA) (scale 0.25) (batch 7000))
     (offsets    (offsets-of g))

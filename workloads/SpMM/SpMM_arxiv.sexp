@@ -7,8 +7,9 @@
   (input weights    f32 (edges))
   (output out (emb.spmm features neighbours offsets weights))
   (programs
-    (paper  "../../programs/spmm_paper.dlc")
-    (expert "../../programs/spmm_expert_128.dlc"))
+    (paper "../../programs/spmm_paper.dlc")
+    (expert "../../programs/spmm_expert_128.dlc"
+            "../../programs/spmm_registers_128.dlc"))
   (data (seed 1)
     (graph g (kind ogbn-arxiv) (scale 1) (batch 1500))
     (offsets    (offsets-of g))

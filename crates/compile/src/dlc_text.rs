@@ -92,6 +92,9 @@ impl Spans {
 fn help(law: Kind) -> Option<&'static str> {
     match law {
         Kind::Structure | Kind::Type | Kind::Limit => None,
+        Kind::Ability => {
+            Some("take a machine whose `[capabilities]` have it, or another form of program")
+        }
         Kind::Scope => Some("an element is there only at `ite` of its unit and of units inside it"),
         Kind::Marshalling => Some(
             "what follows a callback's token is popped by its case, in order; a walk pops what its \

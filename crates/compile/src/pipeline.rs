@@ -27,10 +27,12 @@ use ember_model::data::{Instance, TensorFile};
 use ember_model::reference::{Mismatch, compare, error_bounds, evaluate};
 use ember_sim::{Bindings, CoreKind, Outcome, SimError};
 use ember_targets::dlc::{Program, TensorDecl};
-use ember_targets::machine::Machine;
+use ember_targets::machine::{self, Machine};
+use ember_targets::narrow::narrow;
 use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
-use ember_targets::verify::{Limits, Verified, VerifyError, verify};
+use ember_targets::verify::{Limits, Verified, VerifyError, lacking, verify};
+use ember_values::capability::Capability;
 use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -71,7 +73,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             rules: vec![PathBuf::from("rules")],
-            target: "tmu-cpu".to_owned(),
+            target: machine::DEFAULT.to_owned(),
             schedule: "search".to_owned(),
             exact: Exactness::Bitwise,
             seed: None,
@@ -453,8 +455,13 @@ pub fn lower(
     let program = match goal {
         Goal::Decoupled => decouple(operators, term, context),
         Goal::Coupled => coupled(operators, term, context),
+    }?;
+    let program = match lacking(&program, machine) {
+        // What cannot be written in registers stays as it is, and the verifier refuses it.
+        Some(Capability::WideRows) => narrow(&program, machine.core.simd_bytes).unwrap_or(program),
+        _ => program,
     };
-    Ok(verify(program?, &Limits::of(machine))?)
+    Ok(verify(program, &Limits::of(machine))?)
 }
 
 /// Compiles a model to a program without running anything, by the choice of the cost model.

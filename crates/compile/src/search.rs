@@ -14,6 +14,7 @@ use ember_extract::{CandidateId, CostModel, Extraction, extract};
 use ember_host::{clock, threads};
 use ember_language::rules::{Exactness, Kind, RuleBook, Schedule, Sketch, Unit};
 use ember_language::term::{Head, Node, Term};
+use ember_values::capability::Capability;
 use ember_values::primitive::form::{Early, Form};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -257,14 +258,16 @@ impl State<'_, '_> {
             let form = operators.form(node);
             matches!(form, Some(Form::Loaded { early: Some(Early::Fetched(_)), .. }))
         };
-        let candidates = if egraph.classes().any(|class| class.nodes.iter().any(is_fetch)) {
+        let can_fetch = self.search.rates.capabilities.has(Capability::Prefetch);
+        let may_fetch = can_fetch && egraph.classes().any(|class| class.nodes.iter().any(is_fetch));
+        let candidates = if may_fetch {
             let (mut all, without) = threads::join(|| best(true, k), || best(false, 1));
             let new: Vec<Candidate> =
                 without.into_iter().filter(|c| all.iter().all(|a| a.term != c.term)).collect();
             all.extend(new);
             all
         } else {
-            best(true, k)
+            best(false, k)
         };
         self.extract_time += start.elapsed();
         candidates

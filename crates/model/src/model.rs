@@ -87,8 +87,8 @@ pub struct Model {
 pub struct HandWritten {
     /// The name in reports.
     pub name: String,
-    /// The file of its DLC text.
-    pub path: PathBuf,
+    /// The files of its DLC text: the first for machines that can do all that it needs, the next for those that cannot.
+    pub paths: Vec<PathBuf>,
     /// The span of the declaration.
     pub span: Span,
 }

@@ -1,5 +1,5 @@
 //! Scalars, the tables of primitives and of operations on whole tensors, affine forms, distances between iterations,
-//! and the layout of S-expressions on lines. All other crates build on this one; it does not depend on terms, rules,
+//! the capabilities of machines, and the layout of S-expressions on lines. All other crates build on this one; it does not depend on terms, rules,
 //! models or machines.
 //!
 //! ```
@@ -13,6 +13,7 @@
 //! ```
 
 pub mod affine;
+pub mod capability;
 pub mod distance;
 pub mod layout;
 pub mod operation;

@@ -70,11 +70,11 @@ impl Prefetcher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ember_targets::machine::{Machine, TMU_CPU};
+    use ember_targets::machine::Machine;
 
     #[test]
     fn a_stream_is_followed_once_its_stride_is_confirmed() {
-        let mut core = Machine::parse(TMU_CPU).unwrap().core;
+        let mut core = Machine::plus().unwrap().core;
         core.prefetch_lines = 4;
         let mut prefetcher = Prefetcher::new(&core).unwrap();
         let mut seen = |line, missed| prefetcher.observe(line, missed).collect::<Vec<_>>();

@@ -3,14 +3,14 @@
 
 use ember_sim::Bindings;
 use ember_targets::dlc::*;
-use ember_targets::machine::{Machine, TMU_CPU};
+use ember_targets::machine::Machine;
 use ember_targets::tensor::{Data, Hashed, Tensor};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::sync::Arc;
 
 /// Returns the default machine.
 pub fn machine() -> Machine {
-    Machine::parse(TMU_CPU).expect("the default description reads")
+    Machine::plus().expect("the default description reads")
 }
 
 /// Returns a machine whose memory moves lines in no time, so that the end of a run is exact.

@@ -129,10 +129,7 @@ impl Reader<'_> {
                     (None, None) => self.error(
                         Some(value.span()),
                         format!("section `[{name}]` lacks `{}`", field.key),
-                        format!(
-                            "add `{} = {{ value = …, unit = \"{}\", source = \"…\" }}`",
-                            field.key, field.unit
-                        ),
+                        format!("add `{}`", written(field)),
                     ),
                 }
             }
@@ -165,15 +162,13 @@ impl Reader<'_> {
         let before = self.errors.len();
         let key = field.key;
         let Some(table) = value.get_ref().as_table() else {
-            let help = format!(
-                "write `{key} = {{ value = …, unit = \"{}\", source = \"…\" }}`",
-                field.unit
-            );
+            let help = format!("write `{}`", written(field));
             self.error(Some(value.span()), format!("`{key}` does not state its source"), help);
             return None;
         };
         self.unknown_keys(table, "part", PARTS.iter().map(|(part, _)| *part));
         for (part, needed) in PARTS {
+            let needed = needed && !(part == "unit" && field.kind == Kind::Flag);
             if needed && table.get(part).is_none() {
                 self.error(
                     Some(value.span()),
@@ -251,11 +246,13 @@ impl Reader<'_> {
         let number = match value.get_ref() {
             DeValue::Integer(i) if i.radix() == 10 => i.as_str().parse::<f64>().ok(),
             DeValue::Float(x) => x.as_str().parse::<f64>().ok(),
+            DeValue::Boolean(flag) if field.kind == Kind::Flag => Some(f64::from(u8::from(*flag))),
             _ => None,
         };
         let key = field.key;
         let Some(x) = number else {
-            let message = format!("the value of `{key}` is not a decimal number");
+            let kind = if field.kind == Kind::Flag { "true or false" } else { "a decimal number" };
+            let message = format!("the value of `{key}` is not {kind}");
             self.error(Some(value.span()), message, String::new());
             return None;
         };
@@ -309,6 +306,15 @@ impl Reader<'_> {
                 self.error(None, message, String::new());
             }
         }
+    }
+}
+
+/// Returns the form of a field in a description.
+fn written(field: &Field) -> String {
+    let Field { key, unit, .. } = field;
+    match field.kind {
+        Kind::Flag => format!("{key} = {{ value = true, source = \"…\" }}"),
+        _ => format!("{key} = {{ value = …, unit = \"{unit}\", source = \"…\" }}"),
     }
 }
 

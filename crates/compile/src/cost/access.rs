@@ -7,6 +7,7 @@ use ember_analysis::effects::variable_key;
 use ember_language::rules::{Kind, Loop, Unit};
 use ember_language::term::Node;
 use ember_targets::dlc::Hint;
+use ember_values::capability::Capability;
 use ember_values::primitive::form::Form;
 use ember_values::scalar::BinaryOp;
 
@@ -67,6 +68,9 @@ impl Model<'_> {
 
     /// Prices a store of the access unit.
     fn access_store(&self, term: &Priced<'_>, address: &Summary) -> Option<Summary> {
+        if !self.rates.capabilities.has(Capability::StoreStreams) {
+            return None;
+        }
         let mut summary = Summary::merge(term.operands)?;
         summary.stored.extend(address.tensor);
         summary.cost.lines += (address.bytes() / self.rates.line_bytes).max(1.0);
@@ -116,6 +120,10 @@ impl Model<'_> {
             }
             None => Hint::Temporal,
         };
+        let has_hints = self.rates.capabilities.has(Capability::Hints);
+        if hint != Hint::Temporal && !has_hints {
+            return None;
+        }
         let mut summary = address.clone();
         summary.stride = None;
         let misses = match hint {

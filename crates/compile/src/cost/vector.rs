@@ -1,6 +1,7 @@
 //! The cost vector and the rates of the machine that convert it to cycles.
 
 use ember_targets::machine::Machine;
+use ember_values::capability::Capabilities;
 use std::ops::{Add, Mul};
 
 /// The cost of one evaluation of a term, with each component in the unit of its resource.
@@ -113,6 +114,8 @@ impl Mul<f64> for Cost {
 /// The rates and prices of the machine that estimates need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
+    /// The abilities of the access unit; a program that uses others has no price.
+    pub capabilities: Capabilities,
     /// Micro-operations per cycle.
     pub issue_width: f64,
     /// Bytes per vector register.
@@ -164,6 +167,7 @@ impl Rates {
         let (core, energy) = (&machine.core, &machine.energy);
         let unloaded = machine.dram.controller_ns + machine.dram.t_rcd_ns + machine.dram.t_cas_ns;
         Rates {
+            capabilities: machine.capabilities(),
             issue_width: core.issue_width as f64,
             simd_bytes: core.simd_bytes as f64,
             vector_ports: core.vector_ports as f64,

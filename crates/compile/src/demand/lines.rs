@@ -57,11 +57,11 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ember_targets::machine::{Machine, TMU_CPU};
+    use ember_targets::machine::Machine;
 
     #[test]
     fn rows_of_banks_are_counted_once_in_stripes_and_at_their_ends() {
-        let layout = Layout::new(&Machine::parse(TMU_CPU).unwrap());
+        let layout = Layout::new(&Machine::plus().unwrap());
         let lines = [&[(0, 1000)][..], &[(3, 5), (5, 70), (100, 101), (130, 400)], &[(64, 128)]];
         for ends in lines {
             let ranges: Vec<_> = ends.iter().map(|&(from, to)| from..to).collect();

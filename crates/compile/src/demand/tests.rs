@@ -3,7 +3,6 @@
 use super::*;
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
-use ember_targets::machine::TMU_CPU;
 
 /// Returns the demand of a model with these statements and data.
 fn of(statements: &str, data: &str) -> (Demand, u64) {
@@ -12,7 +11,7 @@ fn of(statements: &str, data: &str) -> (Demand, u64) {
     let file = sources.add("<test>", text);
     let model = Model::parse(&sources, file).unwrap_or_else(|e| panic!("{e:#?}"));
     let instance = model.instantiate(None).unwrap_or_else(|e| panic!("{e:#?}"));
-    let machine = Machine::parse(TMU_CPU).expect("the machine");
+    let machine = Machine::plus().expect("the machine");
     demand(&model, &instance, &machine, &Spared::default())
 }
 

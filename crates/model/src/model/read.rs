@@ -12,7 +12,7 @@ use ember_language::sexp::{self, Sexp};
 use ember_language::suggest;
 use ember_values::operation::OPERATIONS;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The maximum number of inputs of a model.
 const MAX_INPUTS: usize = 1024;
@@ -336,18 +336,22 @@ impl Reader {
         }
     }
 
-    /// Reads hand-written programs for comparison, each as `(NAME "FILE")`.
+    /// Reads hand-written programs for comparison, each as `(NAME "FILE" …)`.
     fn programs(&mut self, items: &[Sexp], directory: &Path) {
         for item in items {
-            let Some((name, path)) = (match item.list() {
-                Some([name, path]) => name.atom().zip(path.text()),
+            let Some((name, paths)) = (match item.list() {
+                Some([name, files @ ..]) if !files.is_empty() => {
+                    let paths = files.iter().map(|file| Some(directory.join(file.text()?)));
+                    name.atom().zip(paths.collect::<Option<Vec<PathBuf>>>())
+                }
                 _ => None,
             }) else {
                 self.error_with_help(
                     item.span,
                     "a program was expected",
                     "not a name and a file",
-                    "write `(NAME \"FILE.dlc\")`, the file relative to the model",
+                    "write `(NAME \"FILE.dlc\")`, the file relative to the model; further files are for machines \
+                     that lack what the one before needs",
                 );
                 continue;
             };
@@ -359,7 +363,7 @@ impl Reader {
                 }
                 None => self.programs.push(HandWritten {
                     name: name.to_owned(),
-                    path: directory.join(path),
+                    paths,
                     span: item.span,
                 }),
             }

@@ -1,18 +1,17 @@
 use super::*;
-use ember_targets::machine::TMU_CPU;
 use quickcheck::{Gen, QuickCheck};
 use std::collections::BTreeMap;
 
 /// Main memory of one core alone: its share is all of it.
 fn alone() -> Machine {
-    let mut machine = Machine::parse(TMU_CPU).unwrap();
+    let mut machine = Machine::plus().unwrap();
     machine.dram.sharers = 1;
     machine
 }
 
 #[test]
 fn streaming_fills_the_share() {
-    let machine = Machine::parse(TMU_CPU).unwrap();
+    let machine = Machine::plus().unwrap();
     let mut dram = Dram::new(&machine);
     let last = (0..10_000).map(|i| dram.read(i, i * 8)).max().unwrap();
     let used = 10_000.0 * 64.0 / last as f64 / machine.share_bytes_per_cycle();
@@ -21,7 +20,7 @@ fn streaming_fills_the_share() {
 
 #[test]
 fn rows_of_one_line_are_limited_by_activations() {
-    let machine = Machine::parse(TMU_CPU).unwrap();
+    let machine = Machine::plus().unwrap();
     let mut dram = Dram::new(&machine);
     let scattered = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     let last = (0..10_000).map(|i| dram.read(scattered(i), i)).max().unwrap();
@@ -32,7 +31,7 @@ fn rows_of_one_line_are_limited_by_activations() {
 
 #[test]
 fn a_batch_of_writes_turns_the_bus() {
-    let machine = Machine::parse(TMU_CPU).unwrap();
+    let machine = Machine::plus().unwrap();
     let time = |writes: bool| {
         let mut dram = Dram::new(&machine);
         let go = |i| if writes { dram.write(i, i * 8) } else { dram.read(i, i * 8) };
