@@ -135,27 +135,52 @@ fn mutate(bench: &Bench, path: &Path, original: &Sexp, seed: u64) -> (usize, usi
     (accepted, compared)
 }
 
+/// Each file of `tests/forged/` is a certificate of a false claim; its first line is the reason why it is refused.
+#[test]
+fn forged_certificates_do_not_hold() {
+    let rules = bench().rules;
+    let entries = std::fs::read_dir(root().join("tests/forged")).expect("the folder");
+    for entry in entries {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).expect("a text");
+        let refused = refusal(&rules, &mut read(&text)).map(|why| why.to_string());
+        let reason = text.lines().next().and_then(|line| line.strip_prefix("; "));
+        assert_eq!(refused.as_deref(), reason, "{}", path.display());
+    }
+}
+
 /// Returns true if the checker accepts a certificate, once the reasons and the exactness that it states are put right.
 fn holds(rules: &Rules, certificate: &mut Sexp) -> bool {
+    refusal(rules, certificate).is_none()
+}
+
+/// Returns the reason why the checker refuses a certificate whose reasons and exactness are put right.
+fn refusal(rules: &Rules, certificate: &mut Sexp) -> Option<Refusal> {
+    let mut last = None;
     for _ in 0..REPAIRS {
-        match check(rules, certificate) {
-            Ok(_) => return true,
-            Err(Refusal::Step { number, why, .. }) => {
-                let Refusal::OtherReasons(reasons) = *why else { return false };
-                let Some(because) = because(certificate, number) else { return false };
-                let reasons = reasons.into_iter().map(Kind::Text).map(new);
-                *because =
-                    new(Kind::List(std::iter::once(word("because")).chain(reasons).collect()));
+        let refusal = check(rules, certificate).err()?;
+        let repaired = match &refusal {
+            Refusal::Step { number, why, .. } => match &**why {
+                Refusal::OtherReasons(reasons) => because(certificate, *number).map(|because| {
+                    let reasons = reasons.iter().cloned().map(Kind::Text).map(new);
+                    let all = std::iter::once(word("because")).chain(reasons).collect();
+                    *because = new(Kind::List(all));
+                }),
+                _ => None,
+            },
+            Refusal::OtherExactness(least) => {
+                items(certificate).and_then(|items| items.get_mut(1)).map(|exact| {
+                    *exact = new(Kind::List(vec![word("exact"), word(least.name())]));
+                })
             }
-            Err(Refusal::OtherExactness(least)) => {
-                let exact = items(certificate).and_then(|items| items.get_mut(1));
-                let Some(exact) = exact else { return false };
-                *exact = new(Kind::List(vec![word("exact"), word(least.name())]));
-            }
-            Err(_) => return false,
+            _ => None,
+        };
+        if repaired.is_none() {
+            return Some(refusal);
         }
+        last = Some(refusal);
     }
-    false
+    last
 }
 
 /// Returns the reasons of a step, counted from 1.

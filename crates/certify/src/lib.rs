@@ -34,6 +34,7 @@ mod scope;
 mod terms;
 pub mod trusted;
 mod typing;
+mod units;
 
 pub use conditions::Applied;
 pub use ember_language::rules::Stated as Rules;
@@ -207,6 +208,9 @@ impl<'a> Checker<'a> {
         };
         if !loops.iter().all(numbered) {
             return Err(Refusal::OtherName(side.to_owned()));
+        }
+        if let Some(variable) = self.other_bounds(term) {
+            return Err(Refusal::OtherBounds(variable));
         }
         match self.loose_in(term).first() {
             Some(variable) => Err(Refusal::OutOfRange(variable.clone())),

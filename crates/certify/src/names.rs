@@ -74,7 +74,7 @@ impl Checker<'_> {
     }
 
     /// Returns true if a variable is declared with bounds that are these, or are the same numbers.
-    fn has_bounds(&self, variable: T, bounds: [T; 3]) -> bool {
+    pub(super) fn has_bounds(&self, variable: T, bounds: [T; 3]) -> bool {
         let same = |a: T, b: T| {
             let (x, y) = (self.fact(a), self.fact(b));
             a == b

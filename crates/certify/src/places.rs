@@ -166,7 +166,8 @@ pub(super) fn distances<const N: usize>(
     if p.1 != q.1 {
         return None;
     }
-    let mut known: [Option<i64>; N] = [None; N];
+    // A variable of one value is at no distance from itself.
+    let mut known = variables.map(|variable| (variable.width == 0).then_some(0));
     // A distance that one dimension tells may leave another dimension with one distance to tell.
     for _ in 0..N {
         for (a, b) in p.2.iter().zip(&q.2) {

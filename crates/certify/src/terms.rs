@@ -262,8 +262,10 @@ impl Checker<'_> {
         fact.fits = facts.iter().all(|operand| operand.fits)
             && match (form, binds) {
                 (Some(Form::Root { name, .. }), _) => self.tensors.contains_key(self.node(name).0),
-                (_, Some((variable, _))) => {
-                    fact.loops.insert(word(variable).to_owned())
+                // What is outside of the body, such as the start of a reduction, is in no loop over the variable.
+                (_, Some((variable, body))) => {
+                    fact.loops.insert(word(variable).to_owned());
+                    !facts[body].loops.contains(word(variable))
                         && self.bounded(
                             operands[variable],
                             known.and_then(OpInfo::looped),

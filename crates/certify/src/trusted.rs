@@ -51,6 +51,7 @@ pub const PARTS: &[Part] = &[
             "crates/certify/src/scope.rs"
             "crates/certify/src/terms.rs"
             "crates/certify/src/typing.rs"
+            "crates/certify/src/units.rs"
         ],
     },
     Part {

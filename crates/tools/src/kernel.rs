@@ -155,7 +155,7 @@ impl Kernel {
         let seed = options.seed.unwrap_or(1);
         let given = equiv::sample(&self.declarations, &self.side, operators, &self.sizes(), seed);
         let given = given.ok_or_else(|| fail(format!("no data of size {SIZE} fits the kernel")))?;
-        let store = given.store(&self.declarations, true);
+        let store = given.store(&self.declarations, equiv::Before::Zeros);
         let mut reference = Interpreter::new(&self.term, operators, store.clone());
         reference.run(reference.root()).map_err(|fault| {
             fail(format!("the kernel faults on data where every extent is {SIZE}: {fault}"))

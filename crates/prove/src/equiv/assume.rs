@@ -5,7 +5,7 @@
 //! and that of two ordered integers the first is the lesser. The certificate declares these equations, as it does those
 //! of a layout.
 
-use super::data::Given;
+use super::data::{Before, Given};
 use super::declare::{Declarations, Declared, Purpose};
 use super::equation::Equation;
 use super::forms::{atom, printed};
@@ -124,7 +124,7 @@ impl Assumption {
         (declarations, operators): (&Declarations, &Operators),
         given: &Given,
     ) -> Option<Scalar> {
-        let mut store = given.store(declarations, true);
+        let mut store = given.store(declarations, Before::Zeros);
         store.tensors.insert(self.result.clone(), Tensor::zeros(DType::I64, Vec::new()));
         let mut run = Interpreter::new(program, operators, store).with_step_limit(STEPS);
         run.run(run.root()).ok()?;

@@ -188,6 +188,7 @@ impl<'a> Writer<'a> {
             words: FxHashMap::default(),
             declared: Vec::new(),
             programs: FxHashMap::default(),
+            erased: Vec::new(),
             anywhere,
             loose: BTreeSet::new(),
             counts: Vec::new(),
@@ -209,8 +210,10 @@ pub(super) struct Writer<'a> {
     pub(super) words: FxHashMap<String, Vec<String>>,
     /// The declarations so far, in order.
     declared: Vec<Sexp>,
-    /// The variables of the programs as they are spelled there.
-    pub(super) programs: FxHashMap<Id, [Term; 4]>,
+    /// The variables of the programs in all ways in which they are spelled there.
+    pub(super) programs: FxHashMap<Id, Vec<[Term; 4]>>,
+    /// The variables of units' loops, with the bounds that one processor computes.
+    pub(super) erased: Vec<(Id, [Term; 3])>,
     /// The variables that may have values which their loops do not give them, and those that get such values.
     pub(super) anywhere: BTreeSet<Id>,
     loose: BTreeSet<Id>,
@@ -250,6 +253,7 @@ impl<'a> Writer<'a> {
         for term in proved.terms {
             self.spell_program(term)?;
         }
+        self.spell_units()?;
         let links = self.hidden.chain(&start, &end).map_err(|gap| match gap {
             Gap::TooLong => Uncertified::TooLong,
             Gap::NotEqual => Lost("the chain was not found again"),

@@ -14,8 +14,19 @@ use fastrand::Rng;
 use std::collections::BTreeMap;
 
 /// The start of the numbers that written tensors hold before a program runs, if not zeros. Different tensors, and
-/// neighbouring elements of one tensor, hold different numbers, of alternating signs.
+/// neighbouring elements of one tensor, hold different numbers.
 const BEFORE: u64 = 77;
+
+/// The contents of written tensors before a program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// Zeros.
+    Zeros,
+    /// Other numbers, of which the first is positive and the others have alternating signs.
+    Numbers,
+    /// The same numbers with the other sign.
+    Negated,
+}
 
 /// The most elements of sampled data.
 const MOST: u64 = 1 << 24;
@@ -57,20 +68,21 @@ pub fn sample(
 }
 
 impl Given {
-    /// Returns the initial store of a program; tensors that it writes hold zeros or arbitrary numbers.
-    pub fn store(&self, declarations: &Declarations, zeros: bool) -> Store {
+    /// Returns the initial store of a program; tensors that it writes hold zeros or other numbers.
+    pub fn store(&self, declarations: &Declarations, before: Before) -> Store {
         let sizes = declarations.all_sizes(&self.sizes);
         let mut store = Store { tensors: self.inputs.clone(), sizes };
         let written = declarations.tensors.iter().filter(|t| t.purpose != Purpose::Input);
         for (number, declared) in written.enumerate() {
             let Some(shape) = shape(declared, &self.sizes) else { continue };
             let mut tensor = Tensor::zeros(declared.dtype, shape);
-            if !zeros {
+            if before != Before::Zeros {
+                let first = u64::from(before == Before::Negated);
                 for at in 0..tensor.len() {
-                    let before = (BEFORE + 10 * (number as u64 % 7) + at % 10) as f64;
-                    let positive = at % 2 == 0 || declared.dtype.is_storage();
-                    let before = if positive { before } else { -before };
-                    tensor.set(at, Scalar::from_f64(declared.dtype, before));
+                    let size = (BEFORE + 10 * (number as u64 % 7) + at % 10) as f64;
+                    let positive = at % 2 == first || declared.dtype.is_storage();
+                    let number = if positive { size } else { -size };
+                    tensor.set(at, Scalar::from_f64(declared.dtype, number));
                 }
             }
             store.tensors.insert(declared.name.clone(), tensor);

@@ -8,7 +8,7 @@
 //! Data for trials is laid out by running the loops that fill the tensor. The equations for proofs are in
 //! [`super::equation`].
 
-use super::data::Given;
+use super::data::{Before, Given};
 use super::declare::{Declarations, Purpose};
 use super::equation::{Equation, equations};
 use super::forms::printed;
@@ -85,7 +85,7 @@ pub(super) fn laid_out<'g>(
 ) -> Option<Cow<'g, Given>> {
     let mut given = Cow::Borrowed(given);
     for layout in &declarations.layouts {
-        let store = given.store(declarations, true);
+        let store = given.store(declarations, Before::Zeros);
         let mut run = Interpreter::new(&layout.fill, operators, store).with_step_limit(STEPS);
         run.run(run.root()).ok()?;
         let filled = run.into_store().tensors.remove(&layout.name)?;

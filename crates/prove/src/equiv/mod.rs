@@ -39,7 +39,7 @@ mod spelling;
 mod write;
 
 pub use certificate::{Certificate, Proved, Uncertified, certify};
-pub use data::{Given, sample};
+pub use data::{Before, Given, sample};
 pub use declare::{Declarations, Declared, Purpose};
 pub use ember_import::mlir::dlc_text;
 pub use kernel::{mlir_text, read as read_kernel, slc_text};

@@ -1,9 +1,10 @@
 //! Searches for data on which two programs differ: small data in order, data at the boundaries given by numbers in the
 //! programs, and random data. Shrinks the counterexample that it finds.
 
-use super::data::{Fill, Given};
+use super::data::{Before, Fill, Given};
 use super::declare::Purpose;
 use super::layout::laid_out;
+use super::roles::Roles;
 use super::sides::Sides;
 use super::simulate::{Difference, Outcome, compare};
 use ember_language::rules::Exactness;
@@ -46,8 +47,8 @@ const FEW: Effort = Effort { elements: 1 << 20, steps: 40_000_000, shrinking: 12
 pub struct Counterexample {
     /// The data.
     pub given: Given,
-    /// True if written tensors held zeros before the run.
-    pub zeros: bool,
+    /// The contents of written tensors before the run.
+    pub before: Before,
     /// The first difference.
     pub difference: Difference,
 }
@@ -61,6 +62,8 @@ pub(super) struct Tries<'a> {
     names: Vec<String>,
     boundaries: Vec<u64>,
     effort: Effort,
+    /// True if the numbers in written tensors were negated in the last trial.
+    negated: bool,
     /// True if a fault of one side only counts as a difference.
     pub faults: bool,
     /// The number of trials in which both sides had a result.
@@ -82,6 +85,7 @@ impl<'a> Tries<'a> {
             names,
             boundaries: boundaries(sides),
             effort: MANY,
+            negated: true,
             faults: true,
             compared: 0,
         }
@@ -144,12 +148,12 @@ impl<'a> Tries<'a> {
     /// Makes one trial with ordered data and one with random data, with all sizes equal.
     fn all_of(&mut self, n: u64) -> Option<Counterexample> {
         let sizes = self.names.iter().map(|name| (name.clone(), n)).collect();
-        [(Fill::Plain, true), (Fill::Random { edges: false }, false)].into_iter().find_map(
-            |(fill, zeros)| {
-                let given = self.made(&sizes, fill)?;
-                self.once(&given, zeros)
-            },
-        )
+        let fills =
+            [(Fill::Plain, Before::Zeros), (Fill::Random { edges: false }, Before::Numbers)];
+        fills.into_iter().find_map(|(fill, before)| {
+            let given = self.made(&sizes, &self.sides.roles, fill)?;
+            self.once(&given, before)
+        })
     }
 
     /// Makes more trials of all kinds: all contents of index tensors of the smallest sizes, and random data. Under the
@@ -170,7 +174,11 @@ impl<'a> Tries<'a> {
             let sizes = self.names.clone().into_iter().map(|name| (name, self.rng.u64(0..=most)));
             let sizes: BTreeMap<String, u64> = sizes.collect();
             let fill = Fill::Random { edges: round % 4 == 0 };
-            if let Some(found) = self.attempt(&sizes, fill) {
+            // What one program uses as an index is any number to a program that does not.
+            let Sides { roles, alone, .. } = self.sides;
+            let roles = [roles, &alone[0], roles, &alone[1]][round / 3 % 4];
+            let given = self.made(&sizes, roles, fill);
+            if let Some(found) = given.and_then(|given| self.both(&given)) {
                 return Some(found);
             }
         }
@@ -206,11 +214,11 @@ impl<'a> Tries<'a> {
     }
 
     fn attempt(&mut self, sizes: &BTreeMap<String, u64>, fill: Fill) -> Option<Counterexample> {
-        let given = self.made(sizes, fill)?;
+        let given = self.made(sizes, &self.sides.roles, fill)?;
         self.both(&given)
     }
 
-    fn made(&mut self, sizes: &BTreeMap<String, u64>, fill: Fill) -> Option<Given> {
+    fn made(&mut self, sizes: &BTreeMap<String, u64>, roles: &Roles, fill: Fill) -> Option<Given> {
         // If sums may be reordered, only numbers with exact sums are used.
         let fill = match fill {
             Fill::Random { .. } if self.exact != Exactness::Bitwise => {
@@ -218,7 +226,7 @@ impl<'a> Tries<'a> {
             }
             fill => fill,
         };
-        let Sides { declarations, roles, operators, .. } = self.sides;
+        let Sides { declarations, operators, .. } = self.sides;
         let mut sizes = sizes.clone();
         for assumption in &declarations.assumptions {
             assumption.settle(declarations, operators, &mut sizes);
@@ -226,18 +234,20 @@ impl<'a> Tries<'a> {
         Given::make(declarations, roles, (&sizes, self.effort.elements), fill, &mut self.rng)
     }
 
-    /// Compares the sides with zeros in written tensors, and with other numbers.
+    /// Compares the sides with zeros in written tensors, and with other numbers, whose signs change from trial to trial.
     fn both(&mut self, given: &Given) -> Option<Counterexample> {
-        [true, false].into_iter().find_map(|zeros| self.once(given, zeros))
+        self.negated = !self.negated;
+        let numbers = if self.negated { Before::Negated } else { Before::Numbers };
+        [Before::Zeros, numbers].into_iter().find_map(|before| self.once(given, before))
     }
 
-    fn once(&mut self, given: &Given, zeros: bool) -> Option<Counterexample> {
+    fn once(&mut self, given: &Given, before: Before) -> Option<Counterexample> {
         let Sides { declarations, operators, .. } = self.sides;
         let given = &*laid_out(declarations, operators, given)?;
         if !declarations.assumptions.iter().all(|a| a.holds(declarations, operators, given)) {
             return None;
         }
-        match compare(self.sides, &self.machine, self.exact, (given, zeros), self.effort.steps) {
+        match compare(self.sides, &self.machine, self.exact, (given, before), self.effort.steps) {
             Outcome::Nothing => None,
             Outcome::Same => {
                 self.compared += 1;
@@ -246,7 +256,7 @@ impl<'a> Tries<'a> {
             Outcome::Different(difference) if !self.faults && !difference.values => None,
             Outcome::Different(difference) => {
                 self.compared += 1;
-                Some(Counterexample { given: given.clone(), zeros, difference })
+                Some(Counterexample { given: given.clone(), before, difference })
             }
         }
     }
@@ -299,7 +309,7 @@ impl<'a> Tries<'a> {
                     if !tensor.set(at, simpler) || !self.fits(&given) {
                         continue;
                     }
-                    if let Some(found) = self.once(&given, best.zeros) {
+                    if let Some(found) = self.once(&given, best.before) {
                         best = found;
                         break;
                     }

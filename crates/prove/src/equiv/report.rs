@@ -1,6 +1,7 @@
 //! Prints the outcome of a comparison as text and as JSON.
 
 use super::assume::Assumption;
+use super::data::Before;
 use super::layout::Layout;
 use super::refute::Counterexample;
 use super::sides::{Side, Sides};
@@ -163,7 +164,7 @@ fn data(out: &mut String, sides: &Sides, found: &Counterexample) -> std::fmt::Re
     if !whole {
         writeln!(out, "  `--counterexample FILE` writes all of it")?;
     }
-    if !found.zeros {
+    if found.before != Before::Zeros {
         writeln!(out, "  where outputs do not hold zeros before")?;
     }
     Ok(())

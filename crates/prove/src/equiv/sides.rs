@@ -124,6 +124,8 @@ pub struct Sides {
     pub declarations: Declarations,
     /// The known roles of inputs.
     pub roles: Roles,
+    /// The roles that each side alone gives to inputs.
+    pub(super) alone: [Roles; 2],
     /// The first side.
     pub left: Side,
     /// The second side.
@@ -148,11 +150,25 @@ impl Sides {
         let [left, right] = programs;
         let side = |name: &str, what| Side { name: name.to_owned(), what };
         let (left, right) = (side("the first", left), side("the second", right));
-        let roles = Roles::new(&declarations, &[], [&left, &right], signature.table());
+        let roles = |sides| Roles::new(&declarations, &[], sides, signature.table());
+        let alone = [roles([&left, &left]), roles([&right, &right])];
+        let roles = roles([&left, &right]);
         let [level, base] = Level::of(signature, [&left, &right]);
         let (given, model, between) = (None, None, None);
         let operators = signature.table().clone();
-        Sides { declarations, roles, left, right, given, model, between, level, base, operators }
+        Sides {
+            declarations,
+            roles,
+            alone,
+            left,
+            right,
+            given,
+            model,
+            between,
+            level,
+            base,
+            operators,
+        }
     }
 }
 
@@ -281,10 +297,24 @@ pub fn read(
         let message = format!("the data that is given does not satisfy `{}`", not.text());
         return Err(vec![Diagnostic::global(message)]);
     }
-    let roles = Roles::new(&declarations, &models, [&left, &right], book.signature.table());
+    let roles = |sides| Roles::new(&declarations, &models, sides, book.signature.table());
+    let alone = [roles([&left, &left]), roles([&right, &right])];
+    let roles = roles([&left, &right]);
     let [level, base] = Level::of(&book.signature, [&left, &right]);
     let model = models.into_iter().next();
-    Ok(Sides { declarations, roles, left, right, given, model, between, level, base, operators })
+    Ok(Sides {
+        declarations,
+        roles,
+        alone,
+        left,
+        right,
+        given,
+        model,
+        between,
+        level,
+        base,
+        operators,
+    })
 }
 
 impl Text {

@@ -1,6 +1,6 @@
 //! Runs a side on data, and finds the first element at which two results differ.
 
-use super::data::Given;
+use super::data::{Before, Given};
 use super::declare::Purpose;
 use super::sides::{Side, Sides, What};
 use crate::rounding::{RUNS, may_be};
@@ -67,10 +67,10 @@ pub(super) fn compare(
     sides: &Sides,
     machine: &Machine,
     exact: Exactness,
-    (given, zeros): (&Given, bool),
+    (given, before): (&Given, Before),
     steps: u64,
 ) -> Outcome {
-    let store = given.store(&sides.declarations, zeros);
+    let store = given.store(&sides.declarations, before);
     let left = run(&sides.left, &sides.operators, machine, &store, steps);
     let right = match &left {
         Err(Failure::Limit) => return Outcome::Nothing,

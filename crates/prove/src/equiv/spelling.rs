@@ -5,8 +5,9 @@ use super::certificate::Writer;
 use super::chain::{class_of, is_word};
 use super::forms::{atom, form, list, printed, shown};
 use super::means::Means;
-use crate::chains::Terms;
+use crate::chains::{Terms, canonical};
 use egg::{ENodeOrVar, Id, Language, PatternAst};
+use ember_language::erase::erased;
 use ember_language::sexp::{Sexp, deeper};
 use ember_language::term::{Head, Node, Term};
 
@@ -22,7 +23,10 @@ impl Writer<'_> {
             if let (Some(class), Some(name), Some(lo), Some(hi), Some(step)) =
                 (class, part(name), part(lo), part(hi), part(step))
             {
-                self.programs.entry(class).or_insert([name, lo, hi, step]);
+                let (all, own) = (self.programs.entry(class).or_default(), [name, lo, hi, step]);
+                if !all.contains(&own) {
+                    all.push(own);
+                }
             }
         }
     }
@@ -92,7 +96,7 @@ impl Writer<'_> {
                     let bounds = [own.lo, own.hi, own.step].map(|at| node.children()[at]);
                     bounds.map(|id| Terms::of(program, id))
                 }
-                None => self.spellings.get(&class).ok_or(Lost("unknown bounds"))?.1[0].clone(),
+                None => self.unit_bounds(program, node, class, around)?,
             };
             word = Some((class, self.numbered_variable(&bounds, around)?));
         }
@@ -106,6 +110,49 @@ impl Writer<'_> {
             parts.push(part?);
         }
         Ok(list(parts))
+    }
+
+    /// Returns the bounds of a unit's loop as one processor computes them, and notes them to be proved.
+    fn unit_bounds(
+        &mut self,
+        program: &Term,
+        node: &Node,
+        class: Id,
+        around: &[(Id, String)],
+    ) -> Result<[Term; 3], Uncertified> {
+        let operators = self.operators();
+        let of = |id: Id| Some(canonical(&erased(&Terms::of(program, id), operators)?));
+        let own = operators.looped(node);
+        let bounds = own.and_then(|own| Some([of(own.lo)?, of(own.hi)?, of(own.step)?]));
+        match bounds {
+            Some(bounds) => {
+                self.erased.push((class, bounds.clone()));
+                Ok(bounds)
+            }
+            None => self.spelling_within(class, around).ok_or(Lost("unknown bounds")),
+        }
+    }
+
+    /// Proves the bounds of units' loops as one processor computes them.
+    pub(super) fn spell_units(&mut self) -> Result<(), Uncertified> {
+        for (class, bounds) in std::mem::take(&mut self.erased) {
+            self.declare(class)?;
+            self.spell(class, bounds, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the bounds of a variable in a spelling that mentions the variables of the loops around alone.
+    fn spelling_within(&self, class: Id, around: &[(Id, String)]) -> Option<[Term; 3]> {
+        let declared =
+            self.spellings.get(&class).into_iter().flat_map(|(_, all)| all.iter().cloned());
+        let written = self.programs.get(&class).into_iter().flatten();
+        let written = written.map(|[_, lo, hi, step]| [lo.clone(), hi.clone(), step.clone()]);
+        let bound = |word: Id| around.iter().any(|(known, _)| *known == word);
+        let within = |bounds: &[Term; 3]| {
+            bounds.iter().flat_map(|bound| bound.as_ref()).filter_map(is_word).all(bound)
+        };
+        declared.chain(written).find(within)
     }
 
     /// The word of a loop's variable with these bounds, which is called by the number of loops around.
@@ -139,8 +186,9 @@ impl Writer<'_> {
         if self.names.contains_key(&class) {
             return Ok(());
         }
-        let known = self.programs.get(&class).cloned();
+        let known = self.programs.get(&class).and_then(|all| all.first());
         let parts = known
+            .cloned()
             .or_else(|| self.hidden.variable(class))
             .ok_or(Lost("a variable without bounds"))?;
         self.declare_as(class, parts)

@@ -1,5 +1,6 @@
 //! Writes a counterexample as a file: a model with its data, or the programs preceded by it.
 
+use super::data::Before;
 use super::refute::Counterexample;
 use super::sides::{ModelFile, Sides, What};
 use ember_language::diagnostic::Sources;
@@ -26,9 +27,9 @@ pub fn counterexample(
         ),
         false => format!("first program: {}; second: {}", difference.left, difference.right),
     };
-    let before = match found.zeros {
-        true => "",
-        false => "; it shows where outputs do not hold zeros before",
+    let before = match found.before {
+        Before::Zeros => "",
+        Before::Numbers | Before::Negated => "; it shows where outputs do not hold zeros before",
     };
     let heading = format!("; {what}{before}\n");
     let data = found.given.forms(&sides.declarations).join("\n    ");

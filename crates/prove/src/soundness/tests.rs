@@ -49,8 +49,7 @@ fn a_variable_that_is_not_new_is_noticed() {
     let paths = [rules.clone(), rules.join("equiv")];
     let book = rules::load(&mut Sources::new(Disk), &paths).expect("the project's rules").0;
     let options = Options { instances: 60_000, most: 60_000, exhaustive: 0, ..Options::default() };
-    let capturing =
-        ["split", "split-behind", "unroll-first", "block-loop", "tile", "fix-for-bounds"];
+    let capturing = ["split", "split-behind", "unroll-first", "block-loop", "tile", "fix-for-to"];
     for name in capturing {
         let mut rule = book.rule(name).expect("a rule of the project").clone();
         rule.news.clear();

@@ -363,7 +363,7 @@ fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding 
 
 /// Returns true if running both programs here confirms a counterexample.
 fn shows(sides: &Sides, made: &Made, term: &Term, found: &Counterexample) -> bool {
-    let store = found.given.store(&sides.declarations, found.zeros);
+    let store = found.given.store(&sides.declarations, found.before);
     let outputs: Vec<String> = made.declarations.outputs();
     match (
         interpret(&made.term, &sides.operators, &store),

@@ -87,10 +87,13 @@ pub fn vary(
     }
     for _ in 0..MEMBERS {
         let salt = rng.u64(..);
-        // No program contains what is folded or pushed down.
+        // No program contains what is folded or pushed down, and words that only rules define have no meaning.
         let avoid = |node: &Node| {
+            let arity = node.children().len();
+            let word =
+                node.name().is_some_and(|name| book.definitions.get(name.into(), arity).is_some());
             let info = operators.of(node);
-            info.is_some_and(|info| info.boundary || info.price == Some(Price::Folded))
+            word || info.is_some_and(|info| info.boundary || info.price == Some(Price::Folded))
         };
         let found = Extractor::new(&egraph, Lottery { salt, avoid }).find_best(root);
         let Some((price, member)) = found else { continue };
