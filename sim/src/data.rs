@@ -171,6 +171,9 @@ impl Held {
             (Contents::Writable(v), [out]) => *out = v[first],
             (Contents::ReadOnly(Data::F32(v)), [out]) => *out = raw(Scalar::F32(v[first])),
             (Contents::ReadOnly(Data::I64(v)), [out]) => *out = raw(Scalar::I64(v[first])),
+            (Contents::ReadOnly(Data::Hashed(h)), [out]) if self.dtype == DType::F32 => {
+                *out = raw(Scalar::F32(h.f32(position)));
+            }
             _ => self.read_run(first, out),
         }
     }

@@ -130,6 +130,7 @@ impl Sim<'_> {
     }
 
     /// Waits until a record of a fetcher is complete. Returns false if it is not.
+    #[inline(always)]
     fn complete(&mut self, fetcher: usize, record: u64) -> bool {
         if self.fetchers[fetcher].done <= record {
             return self.marshaller_waits(Wait::Record(fetcher));
@@ -138,6 +139,7 @@ impl Sim<'_> {
     }
 
     /// Returns the slot of a stream's current element; `None` if it has not arrived yet.
+    #[inline]
     fn element(&mut self, stream: usize) -> Option<usize> {
         let access = self.access;
         let code = &access.streams[stream];
@@ -159,6 +161,7 @@ impl Sim<'_> {
     }
 
     /// Advances to the next step after `cycles` cycles, or after one of the cycle's slots.
+    #[inline(always)]
     fn advance(&mut self, cycles: u64) {
         let me = self.marshaller_id();
         self.marshaller.worked = true;
@@ -301,6 +304,7 @@ impl Sim<'_> {
     }
 
     /// Finishes a record. A step that marshals nothing takes a cycle of its own.
+    #[inline]
     fn take_record(&mut self, u: usize, next: usize) {
         let me = self.marshaller_id();
         if !std::mem::take(&mut self.marshaller.worked) {

@@ -4,6 +4,7 @@
 //! in one e-graph. Groups that are equal up to names are searched once. The terms chosen for the groups are composed
 //! into one term, with a barrier between groups whose units would otherwise interfere with each other.
 
+mod candidates;
 mod choose;
 mod compose;
 mod group;

@@ -96,13 +96,7 @@ impl Cache {
     /// Inserts a missing line in place of the set's least recently used one, and returns the replaced line if it must
     /// be written back.
     pub(super) fn insert(&mut self, line: u64, ready: u64, dirty: bool) -> Option<u64> {
-        let first = self.set(line);
-        let set = first..first + self.ways;
-        // Ages are differences, so the counter may wrap.
-        let ages = self.used[set.clone()].iter().map(|&used| self.clock.wrapping_sub(used));
-        let oldest = || ages.enumerate().max_by_key(|&(_, age)| age).map_or(0, |(way, _)| way);
-        let empty = self.tags[set].iter().position(|&tag| tag == 0);
-        let entry = first + empty.unwrap_or_else(oldest);
+        let entry = self.place(self.set(line));
         let victim =
             (self.tags[entry] != 0 && self.state[entry] & 1 == 1).then(|| self.tags[entry] - 1);
         self.tags[entry] = line + 1;
@@ -110,6 +104,24 @@ impl Cache {
         self.guesses[line as usize % GUESSES] = entry;
         self.touch(entry);
         victim
+    }
+
+    /// Returns the entry of a set for a new line: the first empty one, or the least recently used.
+    #[inline]
+    fn place(&self, first: usize) -> usize {
+        let set = first..first + self.ways;
+        let (mut oldest, mut most) = (0, 0);
+        for (way, (&tag, &used)) in self.tags[set.clone()].iter().zip(&self.used[set]).enumerate() {
+            if tag == 0 {
+                return first + way;
+            }
+            // Ages are differences, so the counter may wrap.
+            let age = self.clock.wrapping_sub(used);
+            if age >= most {
+                (oldest, most) = (way, age);
+            }
+        }
+        first + oldest
     }
 
     /// Drops a line whose newer value is elsewhere.

@@ -109,7 +109,7 @@ impl Fired<'_> {
             pipeline::watch(inputs, statistics, options, &schedule, group, &mut |_, _, _| ());
         let rank = options.rank.then_some(*case);
         let chooser = Chooser::new(inputs, rank, self.goal());
-        match chooser.best_of(self.plan, self.group, &found.candidates, &[]) {
+        match chooser.best_of(self.plan, self.group, &found.candidates) {
             Err(_) => "no program that runs is found".to_owned(),
             Ok(other) if other.candidate.term == self.chosen.candidate.term => {
                 "the same program is found, in another way".to_owned()

@@ -1,5 +1,6 @@
 //! The place of lines in the channels, banks and rows of main memory.
 
+use crate::calendar::Divisor;
 use crate::data::PAGE;
 use ember_targets::machine::Machine;
 
@@ -7,11 +8,11 @@ use ember_targets::machine::Machine;
 /// depend on the row, so that strided accesses are spread too.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    channels: u64,
-    banks: u64,
-    lines_per_row: u64,
+    channels: Divisor,
+    banks: Divisor,
+    lines_per_row: Divisor,
     /// The consecutive lines of one channel.
-    interleave: u64,
+    interleave: Divisor,
     line_bytes: u64,
 }
 
@@ -20,27 +21,30 @@ impl Layout {
     pub fn new(machine: &Machine) -> Layout {
         let dram = &machine.dram;
         Layout {
-            channels: dram.channels,
-            banks: dram.banks,
-            lines_per_row: (dram.row_bytes / dram.line_bytes).max(1),
-            interleave: (dram.interleave_bytes / dram.line_bytes).max(1),
+            channels: Divisor::new(dram.channels),
+            banks: Divisor::new(dram.banks),
+            lines_per_row: Divisor::new(dram.row_bytes / dram.line_bytes),
+            interleave: Divisor::new(dram.interleave_bytes / dram.line_bytes),
             line_bytes: dram.line_bytes,
         }
     }
 
     /// Returns the position of a line's block among those of all channels, and its row in each of their banks.
+    #[inline]
     fn block(&self, line: u64) -> (u64, u64) {
-        let block = line / self.interleave;
-        let own = block / self.channels * self.interleave + line % self.interleave;
-        (block % self.channels, own / self.lines_per_row)
+        let (block, within) = self.interleave.split(line);
+        let (round, position) = self.channels.split(block);
+        (position, self.lines_per_row.of(round * self.interleave.value + within))
     }
 
     /// Returns the channel of a line, its bank among all banks, and its row there.
+    #[inline]
     pub(super) fn place(&self, line: u64) -> (usize, usize, u64) {
         let (position, row) = self.block(line);
         let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let channel = (position + mixed / self.banks) % self.channels;
-        (channel as usize, (channel * self.banks + mixed % self.banks) as usize, row)
+        let (above, bank) = self.banks.split(mixed);
+        let (_, channel) = self.channels.split(position + above);
+        (channel as usize, (channel * self.banks.value + bank) as usize, row)
     }
 
     /// Returns a number for the row of a bank that holds a line of a tensor: lines have equal numbers if and only if one
@@ -48,11 +52,12 @@ impl Layout {
     /// the rows of the banks.
     pub fn bank_row(&self, line: u64) -> Option<u64> {
         let (position, row) = self.block(line);
-        PAGE.is_multiple_of(self.stripe() * self.line_bytes).then(|| row * self.channels + position)
+        PAGE.is_multiple_of(self.stripe() * self.line_bytes)
+            .then(|| row * self.channels.value + position)
     }
 
     /// Returns the lines of a stripe: whole rows of one bank of each channel.
     pub fn stripe(&self) -> u64 {
-        self.channels * self.lines_per_row.max(self.interleave)
+        self.channels.value * self.lines_per_row.value.max(self.interleave.value)
     }
 }

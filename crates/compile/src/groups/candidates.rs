@@ -1,0 +1,233 @@
+//! The candidates of one group: which of them run, for how long, and the best.
+//!
+//! The first candidate that runs bounds the others: what takes noticeably longer is not run to its end. All bounds are
+//! fixed before the candidates run that they apply to, so that no choice depends on the order in which threads finish.
+
+use super::choose::Chooser;
+use super::group::Plan;
+use crate::pipeline::{Failure, NoProgram};
+use crate::ranking::Measure;
+use crate::search::Candidate;
+use ember_host::threads;
+use ember_sim::SimError;
+use ember_targets::dlc::TensorId;
+use ember_targets::verify::Verified;
+
+/// The inverse of the relative difference in cycles below which two programs count as equally fast, because other data
+/// could reverse their order.
+const SAME_SPEED: u64 = 20_000;
+
+/// The ratio to a limit from which on a time counts as far above it: more than the cost model errs for most programs, and
+/// more than the candidates of one group make of a whole program of several.
+const FAR: f64 = 1.4;
+
+/// A candidate of one group with its program.
+#[derive(Clone)]
+pub struct Ranked {
+    pub candidate: Candidate,
+    pub program: Verified,
+    pub measure: Option<Measure>,
+}
+
+impl Ranked {
+    fn cycles(&self) -> u64 {
+        self.measure.as_ref().map_or(0, |measure| measure.cycles)
+    }
+}
+
+/// The candidates of one group.
+pub(super) struct Task<'a> {
+    pub(super) plan: &'a Plan,
+    /// The group.
+    pub(super) at: usize,
+    /// The candidates of the search, in the order of the cost model.
+    pub(super) own: &'a [Candidate],
+    /// The candidates of other searches.
+    pub(super) others: Vec<&'a Candidate>,
+}
+
+/// The state of a task once a first candidate has run.
+pub(super) struct Started {
+    /// The candidates up to it that have no program, or do not finish.
+    rejected: Vec<NoProgram>,
+    first: First,
+    /// The number of the search's candidates, from the beginning, that have been tried or need not be.
+    done: usize,
+}
+
+/// The first candidate that runs.
+enum First {
+    /// There is none.
+    Missing,
+    /// It is the choice: it is good enough, or takes so long that the others are not worth their time.
+    Settled(Ranked),
+    Ran(Ranked),
+    /// It takes longer than what is of interest, at least so many cycles.
+    Slow(u64),
+    /// It takes so much longer that the search's others need not run.
+    Hopeless,
+}
+
+impl Chooser<'_> {
+    /// Returns the error of a program that takes more cycles than are of interest.
+    pub(super) fn cut(&self) -> NoProgram {
+        NoProgram::Run(Failure::Run(SimError::Cycles { limit: self.cycles }))
+    }
+
+    /// The cycles that are far more than those of interest.
+    fn far(&self) -> u64 {
+        (self.cycles as f64 * FAR) as u64
+    }
+
+    /// Returns true if the first candidates of several groups show that no whole program is of interest: one of them
+    /// alone takes far too long, or all of them together.
+    pub(super) fn take_too_long(&self, plan: &Plan, tasks: &[(Task<'_>, Started)]) -> bool {
+        let mut whole = 0u64;
+        for like in &plan.like {
+            let Some((_, started)) = tasks.iter().find(|(task, _)| task.at == *like) else {
+                continue;
+            };
+            whole = whole.saturating_add(match &started.first {
+                First::Missing => 0,
+                First::Settled(ranked) | First::Ran(ranked) => ranked.cycles(),
+                First::Slow(cycles) => *cycles,
+                First::Hopeless => u64::MAX,
+            });
+        }
+        plan.groups.len() > 1 && self.cycles < u64::MAX && whole > self.far()
+    }
+
+    /// Returns a candidate of one group with its program, which is not run.
+    fn unmeasured(&self, task: &Task<'_>, candidate: &Candidate) -> Result<Ranked, NoProgram> {
+        let Task { plan, at, .. } = *task;
+        let program = self.lower(&plan.term(at, &candidate.term), &plan.groups[at].context)?;
+        let computed = &self.inputs.model.computed;
+        let is_early = |(_, tensor): &(_, TensorId)| {
+            let name = &program.program().tensors[tensor.index()].name;
+            computed.iter().any(|other| other.tensor.name == *name)
+        };
+        if program.program().loaded_first().iter().any(is_early) {
+            return Err(NoProgram::Early);
+        }
+        Ok(Ranked { candidate: candidate.clone(), program, measure: None })
+    }
+
+    /// Returns a candidate of one group with the measure of its program, which takes at most `limit` cycles.
+    fn measured(
+        &self,
+        task: &Task<'_>,
+        candidate: &Candidate,
+        limit: u64,
+    ) -> Result<Ranked, NoProgram> {
+        let ranked = self.unmeasured(task, candidate)?;
+        let Some(case) = self.rank else { return Ok(ranked) };
+        let measure = case.rank_within(&ranked.program, &self.inputs.machine, limit)?;
+        Ok(Ranked { measure: Some(measure), ..ranked })
+    }
+
+    /// Returns the first candidate of one group that has a program: the best by the cost model, which has ordered them.
+    pub(super) fn first_of(&self, task: &Task<'_>) -> Result<Ranked, Vec<NoProgram>> {
+        let mut rejected = Vec::new();
+        for candidate in task.own.iter().chain(task.others.iter().copied()) {
+            match self.unmeasured(task, candidate) {
+                Ok(ranked) => return Ok(ranked),
+                Err(why) => rejected.push(why),
+            }
+        }
+        Err(rejected)
+    }
+
+    /// Runs the candidates of one group until one comes to its end or takes too long.
+    pub(super) fn start(&self, task: &Task<'_>) -> Started {
+        let mut rejected = Vec::new();
+        if self.rank.is_none() {
+            return Started { rejected, first: First::Missing, done: 0 };
+        }
+        let several = task.plan.groups.len() > 1;
+        for (done, candidate) in (1..).zip(task.own) {
+            // What is far too slow by the cost model, too, is not run to see by how much.
+            let far = candidate.estimate > self.far() as f64;
+            let limit = if several && !far { self.far() } else { self.cycles };
+            let first = match self.measured(task, candidate, limit.min(self.budget)) {
+                Ok(first) if first.cycles() > self.cycles => First::Slow(first.cycles()),
+                Ok(first) if first.cycles() <= self.enough => First::Settled(first),
+                Ok(first) => First::Ran(first),
+                Err(why) if why.takes_more_than(self.cycles) => match several || far {
+                    true => First::Hopeless,
+                    false => First::Slow(self.cycles),
+                },
+                Err(why) if why.takes_more_than(self.budget) => {
+                    match self.unmeasured(task, candidate) {
+                        Ok(first) => First::Settled(first),
+                        Err(why) => {
+                            rejected.push(why);
+                            continue;
+                        }
+                    }
+                }
+                Err(why) => {
+                    rejected.push(why);
+                    continue;
+                }
+            };
+            return Started { rejected, first, done };
+        }
+        Started { rejected, first: First::Missing, done: task.own.len() }
+    }
+
+    /// Returns the best candidate of one group that has been started.
+    pub(super) fn finish(
+        &self,
+        task: &Task<'_>,
+        started: &Started,
+    ) -> Result<Ranked, Vec<NoProgram>> {
+        if self.rank.is_none() {
+            return self.first_of(task);
+        }
+        let mut rest = &task.own[started.done..];
+        let mut limit = self.cycles;
+        let mut ranked = Vec::new();
+        let mut rejected = started.rejected.clone();
+        match &started.first {
+            First::Missing => {}
+            First::Settled(first) => return Ok(first.clone()),
+            First::Ran(first) => {
+                let cycles = first.cycles();
+                limit = cycles.saturating_add(cycles / SAME_SPEED);
+                let more = usize::try_from(self.budget / cycles.max(1)).unwrap_or(usize::MAX);
+                rest = &rest[..rest.len().min(more)];
+                ranked.push(first.clone());
+            }
+            First::Slow(_) => rejected.push(self.cut()),
+            First::Hopeless => {
+                rest = &[];
+                rejected.push(self.cut());
+            }
+        }
+        let rest: Vec<&Candidate> = rest.iter().chain(task.others.iter().copied()).collect();
+        for tried in threads::map(&rest, |candidate| self.measured(task, candidate, limit)) {
+            match tried {
+                Ok(other) => ranked.push(other),
+                Err(why) => rejected.push(why),
+            }
+        }
+        let fastest = ranked.iter().map(Ranked::cycles).min().unwrap_or(0);
+        let energy = |ranked: &Ranked| ranked.measure.as_ref().map_or(0.0, |m| m.energy_j);
+        ranked
+            .into_iter()
+            .filter(|ranked| ranked.cycles() - fastest <= fastest / SAME_SPEED)
+            .min_by(|a, b| energy(a).total_cmp(&energy(b)))
+            .ok_or(rejected)
+    }
+
+    /// Returns the best candidate of one group.
+    pub fn best_of(
+        &self,
+        plan: &Plan,
+        at: usize,
+        own: &[Candidate],
+    ) -> Result<Ranked, Vec<NoProgram>> {
+        let task = Task { plan, at, own, others: Vec::new() };
+        self.finish(&task, &self.start(&task))
+    }
+}
