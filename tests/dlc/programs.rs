@@ -164,7 +164,8 @@ fn wide_rows_are_written_in_registers() {
                 let outcome = simulate(program, &plus, &case, CoreKind::OutOfOrder, false);
                 outcome.unwrap_or_else(|e| panic!("`{}`: {e}\n{text}", wide.name)).tensors
             };
-            assert_eq!(run(&program), run(&wide), "{}", wide.name);
+            let alike = run(&program).iter().zip(run(&wide)).all(|(a, b)| a.same_bits(&b));
+            assert!(alike, "{}: other results on\n{text}", wide.name);
         }
         narrowed += 1;
     }

@@ -5,8 +5,7 @@
   (output out (emb.block_gather keys pattern))
   (programs
     (paper "../../programs/block_gather_paper.dlc")
-    (expert "../../programs/block_gather_prefetch_128.dlc"
-            "../../programs/block_gather_registers_128.dlc"))
+    (expert "../../programs/block_gather_registers_128.dlc"))
   (data (seed 1)
     (size blocks 1024)
     (size queries 256 batch)

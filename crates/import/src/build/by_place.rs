@@ -204,7 +204,7 @@ impl Builder {
             let own = self.shape(found);
             let n = own.get(at).and_then(Extent::constant);
             let n = n.ok_or_else(|| misfit("positions in a dimension that the data says"))?;
-            let index = self.from_the_end(index, n)?;
+            let index = self.counted_from_the_end(index, n)?;
             let index = self.expand(index, shape.clone())?;
             let named = self.named(index, &own[at])?;
             let mut wide = self.shape(named);
@@ -218,7 +218,7 @@ impl Builder {
     }
 
     /// Positions of which those below 0 count from the end.
-    pub(super) fn from_the_end(&mut self, index: Id, n: u64) -> Built {
+    pub(super) fn counted_from_the_end(&mut self, index: Id, n: u64) -> Built {
         let elem = self.elem(index);
         let (zero, n) = (self.number(0.0, elem)?, self.number(n as f64, elem)?);
         let negative = self.compare("lt", index, zero)?;

@@ -183,7 +183,7 @@ impl Resolver<'_> {
             row,
             erased,
             erasure,
-            form: row.and_then(|row| row.form.over(&at)),
+            form: row.and_then(|row| row.form.over(at)),
             typing,
             width,
             touches: (said && !parts_memory).then_some(Touches { reads, writes }),
