@@ -92,7 +92,10 @@ fn hand_written_programs_are_read_as_what_they_do() {
         ("mp_sigmoid_expert_64", &stores),
         ("mp_sigmoid_paper", &folds),
         ("mp_sigmoid_prefetch_64", &stores),
+        ("mp_sigmoid_registers_32", &stores),
+        ("mp_sigmoid_registers_64", &stores),
         ("spmm_expert_128", &stores),
+        ("spmm_registers_128", &stores),
     ];
     let others: Vec<(&str, &NoStatement)> = others.iter().map(|(n, why)| (&n[..], why)).collect();
     assert_eq!(others, expected);

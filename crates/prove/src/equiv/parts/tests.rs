@@ -4,17 +4,16 @@ use super::{Part, parts};
 use crate::equiv::declare::{Declarations, Declared, Purpose};
 use crate::equiv::level::Level;
 use crate::equiv::question::Question;
-use crate::equiv::tests::{operators, signature};
+use crate::equiv::tests::signature;
 use ember_analysis::facts::VectorUnit;
 use ember_interpret::{Error, Interpreter, Store};
-use ember_language::rules::{Exactness, Operators};
+use ember_language::rules::{Exactness, Operators, Signature};
 use ember_language::term::Term;
 use ember_model::Extent;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::{DType, Scalar};
 use fastrand::Rng;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 const SEED: u64 = 1;
 const ROUNDS: usize = 3000;
@@ -33,8 +32,9 @@ fn declarations() -> Declarations {
 }
 
 /// Returns the parts of two programs of one processor.
-fn of(programs: &[Term; 2], operators: &Arc<Operators>) -> Option<Vec<Part>> {
-    let (declarations, base) = (declarations(), Level::base(&signature()));
+fn of(programs: &[Term; 2], signature: &Signature) -> Option<Vec<Part>> {
+    let (declarations, base) = (declarations(), Level::base(signature));
+    let operators = signature.table();
     let question = Question {
         declarations: &declarations,
         level: &base,
@@ -72,7 +72,7 @@ fn program(statements: &[String]) -> Term {
     text.parse().expect("a term")
 }
 
-fn run(program: &Term) -> Result<Store, Error> {
+fn run(program: &Term, operators: &Operators) -> Result<Store, Error> {
     let tensor = |at: usize| {
         let mut tensor = Tensor::zeros(DType::F32, vec![EXTENT]);
         for i in 0..EXTENT {
@@ -82,7 +82,7 @@ fn run(program: &Term) -> Result<Store, Error> {
     };
     let tensors = TENSORS.iter().enumerate().map(|(at, name)| ((*name).to_owned(), tensor(at)));
     let store = Store { tensors: tensors.collect(), sizes: BTreeMap::new() };
-    let mut run = Interpreter::new(program, &operators(), store);
+    let mut run = Interpreter::new(program, operators, store);
     run.run(run.root()).map(|()| run.into_store())
 }
 
@@ -94,7 +94,8 @@ fn together(parts: &[Part], side: usize) -> Term {
 
 #[test]
 fn parts_do_together_what_the_program_does() {
-    let (mut rng, operators) = (Rng::with_seed(SEED), operators());
+    let (mut rng, signature) = (Rng::with_seed(SEED), signature());
+    let operators = signature.table();
     let mut cut = 0;
     for round in 0..ROUNDS {
         let first: Vec<String> = (0..rng.usize(2..7)).map(|_| statement(&mut rng)).collect();
@@ -104,13 +105,13 @@ fn parts_do_together_what_the_program_does() {
             second.swap(at, at + 1);
         }
         let programs = [program(&first), program(&second)];
-        let Some(parts) = of(&programs, &operators) else { continue };
+        let Some(parts) = of(&programs, &signature) else { continue };
         cut += 1;
         for (side, whole) in programs.iter().enumerate() {
             let case = format!("seed {SEED}, round {round}, side {side}: {whole}");
-            let expected = run(whole).unwrap_or_else(|error| panic!("{case}: {error}"));
+            let expected = run(whole, operators).unwrap_or_else(|error| panic!("{case}: {error}"));
             let made = together(&parts, side);
-            let found = run(&made).unwrap_or_else(|error| panic!("{case}\n{made}: {error}"));
+            let found = run(&made, operators).unwrap_or_else(|error| panic!("{case}\n{made}: {error}"));
             assert_eq!(expected.difference(&found), None, "{case}\n{made}");
         }
     }
@@ -121,11 +122,11 @@ fn parts_do_together_what_the_program_does() {
 fn what_is_frozen_too_early_has_no_parts() {
     let write = "(scf.store (at (out %a) 0) (const f32 1.0))";
     let read = "(scf.store (at (out %b) 0) (scf.load (at (freeze (out %a)) 0)))";
+    let signature = signature();
     let early = program(&[write, read].map(str::to_owned));
     let right = program(&[write, "scf.barrier", read].map(str::to_owned));
-    assert!(matches!(run(&early), Err(Error::Unfrozen(_))));
-    let operators = operators();
-    assert!(of(&[early.clone(), right.clone()], &operators).is_none());
-    assert!(of(&[right.clone(), early], &operators).is_none());
-    assert_eq!(of(&[right.clone(), right], &operators).map(|parts| parts.len()), Some(2));
+    assert!(matches!(run(&early, signature.table()), Err(Error::Unfrozen(_))));
+    assert!(of(&[early.clone(), right.clone()], &signature).is_none());
+    assert!(of(&[right.clone(), early], &signature).is_none());
+    assert_eq!(of(&[right.clone(), right], &signature).map(|parts| parts.len()), Some(2));
 }
