@@ -111,7 +111,8 @@ fn parts_do_together_what_the_program_does() {
             let case = format!("seed {SEED}, round {round}, side {side}: {whole}");
             let expected = run(whole, operators).unwrap_or_else(|error| panic!("{case}: {error}"));
             let made = together(&parts, side);
-            let found = run(&made, operators).unwrap_or_else(|error| panic!("{case}\n{made}: {error}"));
+            let found =
+                run(&made, operators).unwrap_or_else(|error| panic!("{case}\n{made}: {error}"));
             assert_eq!(expected.difference(&found), None, "{case}\n{made}");
         }
     }
