@@ -39,7 +39,7 @@ const MUTANTS: usize = 150;
 const MUTANT_CASES: usize = 3000;
 
 /// The least percentage of mutated conditions and of mutated right sides that are refuted or proved harmless.
-const LEAST_GUARDS: usize = 90;
+const LEAST_GUARDS: usize = 80;
 const LEAST_SIDES: usize = 97;
 
 const NO_SOLVER: &str =
@@ -63,7 +63,7 @@ fn main() {
         asking("proved/every-claim-of-the-rules".to_owned(), Box::new(every_claim_is_proved)),
         asking("unknown/never-together".to_owned(), Box::new(contradictions_prove_nothing)),
         Trial::test("skipped/without-a-solver", without_a_solver_a_claim_is_skipped),
-        Trial::test("mutants/most-are-refuted", most_mutants_are_refuted),
+        asking("mutants/most-are-refuted".to_owned(), Box::new(most_mutants_are_refuted)),
     ];
     trials.extend(WRONG.map(|name| {
         asking(format!("refuted/{name}"), Box::new(move |solver| refuted(name, solver)))
@@ -116,14 +116,15 @@ fn without_a_solver_a_claim_is_skipped() -> Result<(), Failed> {
 }
 
 /// Wrong variants of rules are refuted or proved harmless, and none that is proved harmless is refuted.
-fn most_mutants_are_refuted() -> Result<(), Failed> {
+fn most_mutants_are_refuted(solver: &Installed) -> Result<(), Failed> {
     let book = load(&[root().join("rules"), root().join("rules/equiv")]);
     let options = Options { seed: 5, most: MUTANT_CASES, ..Options::default() };
-    let tried = mutants(&book, |_| true, &options, Some(MUTANTS), None, &[], |_| {});
+    let tried = mutants(&book, |_| true, &options, Some(MUTANTS), Some(solver), &[], |_| {});
     if let Some(wrong) = tried.iter().find(|one| one.wrong.is_some()) {
         return Err(format!("proved harmless, and wrong: {wrong:?}").into());
     }
-    let settled = |one: &&Tried| matches!(one.judged, Judged::Refuted | Judged::Proved);
+    let settled =
+        |one: &&Tried| matches!(one.judged, Judged::Refuted | Judged::Disproved | Judged::Proved);
     let share = |of: fn(Kind) -> bool| {
         let all = tried.iter().filter(|one| of(one.kind)).count();
         let settled = tried.iter().filter(|one| of(one.kind)).filter(settled).count();
