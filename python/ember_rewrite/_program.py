@@ -205,11 +205,16 @@ def is_tensor(value: Any) -> bool:
     return type(value).__module__.split(".")[0] == "torch" or hasattr(value, "detach")
 
 
-def array(value: Any) -> np.ndarray:
-    """Returns a value as an array; the elements of a tensor on the CPU are shared. Truth becomes 1 and 0."""
+def shared(value: Any) -> np.ndarray:
+    """Returns a value as an array; the elements of a tensor on the CPU are shared."""
     if is_tensor(value):
         value = value.detach().cpu().numpy()
-    value = np.asarray(value)
+    return np.asarray(value)
+
+
+def array(value: Any) -> np.ndarray:
+    """Returns a value as an array for a program, in which truth is 1.0 and 0.0."""
+    value = shared(value)
     return value.astype(np.float32) if value.dtype == np.bool_ else value
 
 

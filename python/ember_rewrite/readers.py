@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ._program import PathLike, array
+from ._program import PathLike, shared
 
 Arrays = dict[str, np.ndarray]
 
@@ -54,7 +54,7 @@ def torch_geometric(data: Any, *, rows: bool = False) -> Arrays:
     A weight for each edge is called `weights`, too. Rows are those of the nodes that edges lead to.
     """
     held = data.to_dict()
-    values = {name: _numbers(array(value)) for name, value in held.items() if hasattr(value, "shape")}
+    values = {name: _numbers(shared(value)) for name, value in held.items() if hasattr(value, "shape")}
     if "edge_index" not in values:
         raise TypeError(
             "the graph has no `edge_index`: give one of its kinds of edges, and before the transform `ToSparseTensor`"
@@ -101,7 +101,7 @@ def pandas_frame(frame: Any, *, bags: str | None = None, offsets: Any = None) ->
         order, arrays["offsets"] = _in_rows(numbers, int(numbers.max(initial=-1)) + 1)
         frame = frame.drop(columns=bags).iloc[order]
     elif offsets is not None:
-        arrays["offsets"] = _numbers(array(offsets))
+        arrays["offsets"] = _numbers(shared(offsets))
     for name in frame.columns:
         arrays.update(_column(str(name), frame[name]))
     return arrays
