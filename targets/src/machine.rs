@@ -554,4 +554,17 @@ mod tests {
         let errors = Machine::parse(&text).unwrap_err();
         assert!(errors[0].message.contains("whole sets"), "{}", errors[0].message);
     }
+
+    #[test]
+    fn capabilities_are_true_or_false() {
+        for wrong in ["2", "1", "0.0", "\"yes\""] {
+            let text = TMU_CPU
+                .replace("prefetch = { value = false", &format!("prefetch = {{ value = {wrong}"));
+            let errors = Machine::parse(&text).unwrap_err();
+            assert_eq!(errors[0].message, "the value of `prefetch` is not true or false");
+        }
+        let published = Machine::parse(TMU_CPU).unwrap().capabilities();
+        assert!(!published.has(Capability::Prefetch) && published.has(Capability::Hints));
+        assert!(Machine::plus().unwrap().capabilities().has(Capability::Prefetch));
+    }
 }

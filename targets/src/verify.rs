@@ -49,7 +49,7 @@ pub struct Limits {
     pub vector_bytes: u64,
     /// Kinds of callback that a token can name.
     pub cases: u32,
-    /// What the access unit can do beyond traversals, loads and operands.
+    /// The capabilities of the access unit.
     pub capabilities: Capabilities,
 }
 

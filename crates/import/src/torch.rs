@@ -72,12 +72,12 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Graph, ImportError> {
     Ok(read_without(bytes, None)?.0)
 }
 
-/// What is read of a program where operators may be missing.
+/// A program as far as it can be read if operators are missing.
 #[derive(Default)]
 pub(crate) struct Without {
     /// Operators that are left out, by their places.
     pub(crate) places: BTreeSet<usize>,
-    /// Those that have no counterpart.
+    /// The operators that have no counterpart.
     missing: Vec<ImportError>,
 }
 

@@ -1,4 +1,4 @@
-//! What the hardware of a machine may be able to do beyond traversals, loads and operands.
+//! Capabilities: abilities of an access unit beyond traversals, loads and operands, which not every machine has.
 //!
 //! A description of a machine states which of these it has, a rule set which of these its programs need (`:needs`), and
 //! the verifier of programs refuses what a machine lacks.
@@ -34,7 +34,7 @@ impl Capability {
         Capability::row(self).map_or("", |(_, name, _)| name)
     }
 
-    /// What programs that use it have, as a noun.
+    /// A noun for the part of a program that uses it.
     pub fn doc(self) -> &'static str {
         Capability::row(self).map_or("", |(_, _, doc)| doc)
     }

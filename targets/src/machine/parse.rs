@@ -243,15 +243,17 @@ impl Reader<'_> {
 
     /// Returns the number if the schema admits it.
     fn number(&mut self, field: &Field, value: &Spanned<DeValue<'_>>) -> Option<f64> {
+        let is_flag = field.kind == Kind::Flag;
         let number = match value.get_ref() {
+            DeValue::Boolean(flag) if is_flag => Some(f64::from(u8::from(*flag))),
+            _ if is_flag => None,
             DeValue::Integer(i) if i.radix() == 10 => i.as_str().parse::<f64>().ok(),
             DeValue::Float(x) => x.as_str().parse::<f64>().ok(),
-            DeValue::Boolean(flag) if field.kind == Kind::Flag => Some(f64::from(u8::from(*flag))),
             _ => None,
         };
         let key = field.key;
         let Some(x) = number else {
-            let kind = if field.kind == Kind::Flag { "true or false" } else { "a decimal number" };
+            let kind = if is_flag { "true or false" } else { "a decimal number" };
             let message = format!("the value of `{key}` is not {kind}");
             self.error(Some(value.span()), message, String::new());
             return None;

@@ -77,7 +77,7 @@ impl Builder {
         self.zip(word, table, folded)
     }
 
-    /// Whether the column is at most (`le`) or at least (`ge`) so many right of the row, for each element of matrices.
+    /// The elements of matrices whose column is at most (`le`) or at least (`ge`) so many right of the row: 1, others 0.
     pub(crate) fn beside(&mut self, word: &str, shape: &[Extent], diagonal: i64) -> Built {
         let [.., rows, columns] = shape else { return Err(misfit("a diagonal of no matrix")) };
         let n = rows.constant().ok_or_else(|| misfit("rows that the data says have a diagonal"))?;

@@ -24,7 +24,7 @@ pub enum Before {
     Zeros,
     /// Other numbers, of which the first is positive and the others have alternating signs.
     Numbers,
-    /// The same numbers with the other sign.
+    /// Numbers of the other sign.
     Negated,
 }
 

@@ -12,7 +12,7 @@ use ember_language::term::{Head, Node};
 use ember_values::scalar::BinaryOp;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a condition says of a number.
+/// A demand of a condition on a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stated {
     /// It is a constant of 2 or more.

@@ -71,9 +71,9 @@ impl fmt::Display for Values {
 /// The integers that claims are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arithmetic {
-    /// Those of mathematics.
+    /// The integers of mathematics.
     Unbounded,
-    /// Those of programs: 64 bits that wrap.
+    /// The integers of programs: 64 bits that wrap.
     Wrapping,
 }
 

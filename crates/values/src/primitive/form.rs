@@ -55,7 +55,7 @@ pub enum Form<T> {
     Loaded {
         /// The address.
         address: T,
-        /// What happens before the load.
+        /// The request that precedes the load, if there is one.
         early: Option<Early<T>>,
     },
     /// A function of a scalar, lane by lane.

@@ -58,7 +58,7 @@ struct Side<'a> {
     types: Option<Types>,
 }
 
-/// What a loop that runs nothing is.
+/// The term that a loop which runs nothing is equal to.
 const NOTHING: &str = "nothing";
 
 impl Side<'_> {
