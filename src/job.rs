@@ -4,7 +4,7 @@
 use crate::report::{Ablation, Best, GroupReport, MATTERS, PreparedReport, Record, Report, Times};
 use ember_compile::demand::{Spared, demand};
 use ember_compile::dlc_text::DlcText;
-use ember_compile::groups::{Chooser, Chosen, ChosenGroup, Plan, Searched, Unfinished};
+use ember_compile::groups::{Chooser, Chosen, ChosenGroup, Enough, Plan, Searched, Unfinished};
 use ember_compile::pipeline::{Case, Failure, Inputs, Options, goal, search_without, simulate};
 use ember_compile::preparation::prepare;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
@@ -332,11 +332,7 @@ fn ablation(
     let rank = options.rank.then_some(*case);
     let mut chooser = Chooser::new(inputs, rank, goal(&inputs.book, schedule));
     chooser.cycles = most;
-    if searched.plan.groups.len() == 1 {
-        // The bound is that of the whole model. No program that is so near to it would change what the report says.
-        let (bound, _) = physical_bound(inputs, case);
-        chooser.enough = (bound.cycles as f64 * (1.0 + MATTERS)) as u64;
-    }
+    chooser.enough = Some(Enough { chosen, within: MATTERS });
     let rivals = tuning.rivals(schedule, line)?;
     let fired = |set: usize, searched: &Searched| {
         let in_set = |rule: &&str| inputs.book.rule(rule).is_some_and(|rule| rule.set == set);

@@ -208,8 +208,8 @@ fn word(text: &str) -> Sexp {
 fn change(whole: &mut Sexp, rng: &mut Rng) {
     let mut all = Vec::new();
     parts(whole, &mut all);
-    let old = all[rng.usize(1..all.len())].clone();
-    let other = all[rng.usize(1..all.len())].clone();
+    let old = all[rng.usize(1..all.len())];
+    let other = all[rng.usize(1..all.len())];
     let new = match (old.atom(), rng.u8(0..8)) {
         (Some("forward"), _) => word("backward"),
         (Some("backward"), _) => word("forward"),
@@ -217,8 +217,7 @@ fn change(whole: &mut Sexp, rng: &mut Rng) {
             Ok(n) => word(&number(n, rng).to_string()),
             Err(_) => alike(&all, text, rng),
         },
-        (Some(_), _) => other,
-        (None, 0..=1) => other,
+        (Some(_), _) | (None, 0..=1) => other.clone(),
         (None, kind) => {
             let mut list = old.clone();
             rearrange(&mut list, kind, rng);
@@ -226,11 +225,12 @@ fn change(whole: &mut Sexp, rng: &mut Rng) {
         }
     };
     let place = rng.bool().then(|| rng.usize(0..all.iter().filter(|part| **part == old).count()));
+    let old = old.clone();
     replace(whole, &old, &new, &mut 0, place);
 }
 
-fn parts(form: &Sexp, all: &mut Vec<Sexp>) {
-    all.push(form.clone());
+fn parts<'a>(form: &'a Sexp, all: &mut Vec<&'a Sexp>) {
+    all.push(form);
     form.list().unwrap_or_default().iter().for_each(|part| parts(part, all));
 }
 
@@ -248,9 +248,9 @@ fn number(n: i64, rng: &mut Rng) -> i64 {
 }
 
 /// Returns another word of the same kind: a loop variable, a name of a tensor or size, or any other word.
-fn alike(all: &[Sexp], text: &str, rng: &mut Rng) -> Sexp {
+fn alike(all: &[&Sexp], text: &str, rng: &mut Rng) -> Sexp {
     let kind = |word: &str| word.chars().next().filter(|first| "@%?".contains(*first));
-    let words = all.iter().filter_map(Sexp::atom).filter(|word| kind(word) == kind(text));
+    let words = all.iter().filter_map(|part| part.atom()).filter(|word| kind(word) == kind(text));
     let words: Vec<&str> = words.filter(|word| word.parse::<i64>().is_err()).collect();
     word(words[rng.usize(0..words.len())])
 }

@@ -3,7 +3,7 @@
 //! The first candidate that runs bounds the others: what takes noticeably longer is not run to its end. All bounds are
 //! fixed before the candidates run that they apply to, so that no choice depends on the order in which threads finish.
 
-use super::choose::Chooser;
+use super::choose::{Chooser, ChosenGroup};
 use super::group::Plan;
 use crate::pipeline::{Failure, NoProgram};
 use crate::ranking::Measure;
@@ -20,6 +20,10 @@ const SAME_SPEED: u64 = 20_000;
 /// The ratio to a limit from which on a time counts as far above it: more than the cost model errs for most programs, and
 /// more than the candidates of one group make of a whole program of several.
 const FAR: f64 = 1.4;
+
+/// The ratio of two estimates from which on the cost model is right about the order of two programs. The least exact
+/// estimates, those of programs without access unit, are up to 2.4 times too high.
+const CERTAIN: f64 = 3.0;
 
 /// A candidate of one group with its program.
 #[derive(Clone)]
@@ -44,6 +48,18 @@ pub(super) struct Task<'a> {
     pub(super) own: &'a [Candidate],
     /// The candidates of other searches.
     pub(super) others: Vec<&'a Candidate>,
+    /// A choice that is good enough, and the relative difference in cycles that does not matter.
+    pub(super) enough: Option<(&'a ChosenGroup, f64)>,
+}
+
+impl Task<'_> {
+    /// Returns the cycles of a candidate that is good enough.
+    fn enough(&self) -> u64 {
+        let measured = self.enough.and_then(|(choice, within)| {
+            Some((choice.measure.as_ref()?.cycles as f64 * (1.0 + within)) as u64)
+        });
+        measured.unwrap_or(0)
+    }
 }
 
 /// The state of a task once a first candidate has run.
@@ -137,20 +153,35 @@ impl Chooser<'_> {
         Err(rejected)
     }
 
+    /// Returns the choice that is good enough, if it is among the candidates.
+    fn same(&self, task: &Task<'_>) -> Option<Ranked> {
+        let (choice, _) = task.enough?;
+        let same = task.own.iter().find(|candidate| candidate.term == choice.candidate.term)?;
+        let ranked = self.unmeasured(task, same).ok()?;
+        Some(Ranked { measure: choice.measure.clone(), ..ranked })
+    }
+
     /// Runs the candidates of one group until one comes to its end or takes too long.
     pub(super) fn start(&self, task: &Task<'_>) -> Started {
         let mut rejected = Vec::new();
         if self.rank.is_none() {
             return Started { rejected, first: First::Missing, done: 0 };
         }
+        if let Some(first) = self.same(task) {
+            return Started { rejected, first: First::Settled(first), done: task.own.len() };
+        }
         let several = task.plan.groups.len() > 1;
         for (done, candidate) in (1..).zip(task.own) {
             // What is far too slow by the cost model, too, is not run to see by how much.
             let far = candidate.estimate > self.far() as f64;
             let limit = if several && !far { self.far() } else { self.cycles };
-            let first = match self.measured(task, candidate, limit.min(self.budget)) {
+            let run = match candidate.estimate > self.budget as f64 * CERTAIN {
+                true => Err(NoProgram::Run(Failure::Run(SimError::Cycles { limit: self.budget }))),
+                false => self.measured(task, candidate, limit.min(self.budget)),
+            };
+            let first = match run {
                 Ok(first) if first.cycles() > self.cycles => First::Slow(first.cycles()),
-                Ok(first) if first.cycles() <= self.enough => First::Settled(first),
+                Ok(first) if first.cycles() <= task.enough() => First::Settled(first),
                 Ok(first) => First::Ran(first),
                 Err(why) if why.takes_more_than(self.cycles) => match several || far {
                     true => First::Hopeless,
@@ -185,6 +216,7 @@ impl Chooser<'_> {
             return self.first_of(task);
         }
         let mut rest = &task.own[started.done..];
+        let (mut more, mut slowest) = (usize::MAX, f64::INFINITY);
         let mut limit = self.cycles;
         let mut ranked = Vec::new();
         let mut rejected = started.rejected.clone();
@@ -194,8 +226,9 @@ impl Chooser<'_> {
             First::Ran(first) => {
                 let cycles = first.cycles();
                 limit = cycles.saturating_add(cycles / SAME_SPEED);
-                let more = usize::try_from(self.budget / cycles.max(1)).unwrap_or(usize::MAX);
-                rest = &rest[..rest.len().min(more)];
+                let runs = self.budget / cycles.max(1);
+                more = usize::try_from(runs).unwrap_or(usize::MAX).saturating_sub(1);
+                slowest = first.candidate.estimate * CERTAIN;
                 ranked.push(first.clone());
             }
             First::Slow(_) => rejected.push(self.cut()),
@@ -204,7 +237,8 @@ impl Chooser<'_> {
                 rejected.push(self.cut());
             }
         }
-        let rest: Vec<&Candidate> = rest.iter().chain(task.others.iter().copied()).collect();
+        let rest = rest.iter().filter(|candidate| candidate.estimate <= slowest).take(more);
+        let rest: Vec<&Candidate> = rest.chain(task.others.iter().copied()).collect();
         for tried in threads::map(&rest, |candidate| self.measured(task, candidate, limit)) {
             match tried {
                 Ok(other) => ranked.push(other),
@@ -227,7 +261,7 @@ impl Chooser<'_> {
         at: usize,
         own: &[Candidate],
     ) -> Result<Ranked, Vec<NoProgram>> {
-        let task = Task { plan, at, own, others: Vec::new() };
+        let task = Task { plan, at, own, others: Vec::new(), enough: None };
         self.finish(&task, &self.start(&task))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::candidates::Task;
 use super::compose::compose;
+use super::group::Plan;
 use super::searched::Searched;
 use crate::cost::Goal;
 use crate::decouple::ModelContext;
@@ -48,6 +49,24 @@ pub struct Unfinished {
     pub rejected: Vec<NoProgram>,
 }
 
+/// A program that is good enough. A group that has its term among the candidates keeps it, and a group whose first
+/// candidate is about as fast as its part keeps that candidate; no other is run.
+#[derive(Clone, Copy)]
+pub struct Enough<'a> {
+    /// The program, from a search of the same groups.
+    pub chosen: &'a Chosen,
+    /// The relative difference in cycles that does not matter.
+    pub within: f64,
+}
+
+impl Enough<'_> {
+    /// Returns the part of the program that is a group's.
+    fn of(&self, plan: &Plan, at: usize) -> Option<&ChosenGroup> {
+        let part = self.chosen.groups.get(at)?;
+        (part.like == at && part.statements == plan.groups[at].statements).then_some(part)
+    }
+}
+
 /// The choice among programs of one kind.
 #[derive(Clone, Copy)]
 pub struct Chooser<'a> {
@@ -60,17 +79,17 @@ pub struct Chooser<'a> {
     /// The most cycles of a program of interest; no candidate is run for longer, but for the first of a group in a model
     /// of several. If those take far more, no other is run.
     pub cycles: u64,
-    /// The cycles of a program that is good enough: if a group's first candidate takes no more, no other is run.
-    pub enough: u64,
-    /// The most cycles that the runs of a group's candidates after the first may take together, if each takes as long as
-    /// the first. Candidates beyond are not run. A first candidate that takes more alone is the choice.
+    /// A program that need not be beaten.
+    pub enough: Option<Enough<'a>>,
+    /// The most cycles that the runs of a group's candidates may take together, if each takes as long as the first.
+    /// Candidates beyond are not run. A first candidate that takes more alone is the choice.
     pub budget: u64,
 }
 
 impl<'a> Chooser<'a> {
     /// Builds the choice among programs that may take as long as the case allows.
     pub fn new(inputs: &'a Inputs, rank: Option<&'a Case>, goal: Goal) -> Chooser<'a> {
-        Chooser { inputs, rank, goal, cycles: u64::MAX, enough: 0, budget: u64::MAX }
+        Chooser { inputs, rank, goal, cycles: u64::MAX, enough: None, budget: u64::MAX }
     }
 
     /// Chooses a candidate of each group and composes the candidates into one program. With a case, the choice for each
@@ -119,7 +138,14 @@ impl<'a> Chooser<'a> {
         let found: Vec<_> = searched.found.iter().collect();
         let tasks = threads::map(&found, |&(at, found)| {
             let others = others.iter().filter_map(|other| Some(&other.groups.get(*at)?.candidate));
-            let task = Task { plan, at: *at, own: &found.candidates, others: others.collect() };
+            let enough = self.enough.as_ref().filter(|enough| enough.chosen.goal == self.goal);
+            let task = Task {
+                plan,
+                at: *at,
+                own: &found.candidates,
+                others: others.collect(),
+                enough: enough.and_then(|enough| Some((enough.of(plan, *at)?, enough.within))),
+            };
             let started = self.start(&task);
             (task, started)
         });
