@@ -1,7 +1,7 @@
 //! The candidates of one group: which of them run, for how long, and the best.
 //!
-//! The first candidate that runs bounds the others: what takes noticeably longer is not run to its end. All bounds are
-//! fixed before the candidates run that they apply to, so that no choice depends on the order in which threads finish.
+//! Candidates that have run bound the next ones: what takes noticeably longer is not run to its end. All bounds are fixed
+//! before the candidates run that they apply to, so that no choice depends on the order in which threads finish.
 
 use super::choose::{Chooser, ChosenGroup};
 use super::group::Plan;
@@ -17,6 +17,9 @@ use ember_targets::verify::Verified;
 /// could reverse their order.
 const SAME_SPEED: u64 = 20_000;
 
+/// The number of candidates that run within one limit. The fastest of them bounds the next ones.
+const TOGETHER: usize = 4;
+
 /// The ratio to a limit from which on a time counts as far above it: more than the cost model errs for most programs, and
 /// more than the candidates of one group make of a whole program of several.
 const FAR: f64 = 1.4;
@@ -24,6 +27,11 @@ const FAR: f64 = 1.4;
 /// The ratio of two estimates from which on the cost model is right about the order of two programs. The least exact
 /// estimates, those of programs without access unit, are up to 2.4 times too high.
 const CERTAIN: f64 = 3.0;
+
+/// Returns the most cycles of a program that counts as fast as one of some cycles.
+fn as_fast(cycles: u64) -> u64 {
+    cycles.saturating_add(cycles / SAME_SPEED)
+}
 
 /// A candidate of one group with its program.
 #[derive(Clone)]
@@ -225,7 +233,7 @@ impl Chooser<'_> {
             First::Settled(first) => return Ok(first.clone()),
             First::Ran(first) => {
                 let cycles = first.cycles();
-                limit = cycles.saturating_add(cycles / SAME_SPEED);
+                limit = limit.min(as_fast(cycles));
                 let runs = self.budget / cycles.max(1);
                 more = usize::try_from(runs).unwrap_or(usize::MAX).saturating_sub(1);
                 slowest = first.candidate.estimate * CERTAIN;
@@ -239,10 +247,15 @@ impl Chooser<'_> {
         }
         let rest = rest.iter().filter(|candidate| candidate.estimate <= slowest).take(more);
         let rest: Vec<&Candidate> = rest.chain(task.others.iter().copied()).collect();
-        for tried in threads::map(&rest, |candidate| self.measured(task, candidate, limit)) {
-            match tried {
-                Ok(other) => ranked.push(other),
-                Err(why) => rejected.push(why),
+        for together in rest.chunks(TOGETHER) {
+            for tried in threads::map(together, |candidate| self.measured(task, candidate, limit)) {
+                match tried {
+                    Ok(other) => {
+                        limit = limit.min(as_fast(other.cycles()));
+                        ranked.push(other);
+                    }
+                    Err(why) => rejected.push(why),
+                }
             }
         }
         let fastest = ranked.iter().map(Ranked::cycles).min().unwrap_or(0);
