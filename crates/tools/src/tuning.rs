@@ -121,8 +121,9 @@ impl<'a> Tuning<'a> {
         line.say(format!("{name}: ranking {} candidates", searched.candidates()));
         let rank = options.rank.then_some(*case);
         let mut chooser = Chooser::new(inputs, rank, goal);
-        if schedule.name.as_str() != options.schedule {
-            chooser.budget = COMPARED;
+        match schedule.name.as_str() == options.schedule {
+            true => chooser.in_context = true,
+            false => chooser.budget = COMPARED,
         }
         let chosen = chooser.choose_among(&searched, others);
         Ok(Attempt { exactness: searched.exactness(), searched, chosen })

@@ -17,6 +17,12 @@ use ember_targets::verify::Verified;
 /// could reverse their order.
 const SAME_SPEED: u64 = 20_000;
 
+/// The ratio to the fastest candidate of a group within which another may be faster beside the other groups.
+const NEAR: f64 = 1.2;
+
+/// The most candidates of a group that are tried beside the other groups, after the fastest.
+const RUNNERS_UP: usize = 3;
+
 /// The number of candidates that run within one limit. The fastest of them bounds the next ones.
 const TOGETHER: usize = 4;
 
@@ -42,8 +48,22 @@ pub struct Ranked {
 }
 
 impl Ranked {
-    fn cycles(&self) -> u64 {
+    pub(super) fn cycles(&self) -> u64 {
         self.measure.as_ref().map_or(0, |measure| measure.cycles)
+    }
+}
+
+/// The choice for one group.
+pub(super) struct Choice {
+    /// The fastest candidate, alone.
+    pub(super) best: Ranked,
+    /// The fastest ones after it, of different cycles.
+    pub(super) runners_up: Vec<Ranked>,
+}
+
+impl Choice {
+    fn only(best: Ranked) -> Choice {
+        Choice { best, runners_up: Vec::new() }
     }
 }
 
@@ -96,6 +116,14 @@ impl Chooser<'_> {
     /// Returns the error of a program that takes more cycles than are of interest.
     pub(super) fn cut(&self) -> NoProgram {
         NoProgram::Run(Failure::Run(SimError::Cycles { limit: self.cycles }))
+    }
+
+    /// The most cycles of a candidate that may be the choice beside one of some cycles.
+    fn near(&self, cycles: u64) -> u64 {
+        match self.in_context {
+            true => (cycles as f64 * NEAR) as u64,
+            false => as_fast(cycles),
+        }
     }
 
     /// The cycles that are far more than those of interest.
@@ -214,14 +242,14 @@ impl Chooser<'_> {
         Started { rejected, first: First::Missing, done: task.own.len() }
     }
 
-    /// Returns the best candidate of one group that has been started.
+    /// Returns the choice for one group that has been started.
     pub(super) fn finish(
         &self,
         task: &Task<'_>,
         started: &Started,
-    ) -> Result<Ranked, Vec<NoProgram>> {
+    ) -> Result<Choice, Vec<NoProgram>> {
         if self.rank.is_none() {
-            return self.first_of(task);
+            return self.first_of(task).map(Choice::only);
         }
         let mut rest = &task.own[started.done..];
         let (mut more, mut slowest) = (usize::MAX, f64::INFINITY);
@@ -230,10 +258,10 @@ impl Chooser<'_> {
         let mut rejected = started.rejected.clone();
         match &started.first {
             First::Missing => {}
-            First::Settled(first) => return Ok(first.clone()),
+            First::Settled(first) => return Ok(Choice::only(first.clone())),
             First::Ran(first) => {
                 let cycles = first.cycles();
-                limit = limit.min(as_fast(cycles));
+                limit = limit.min(self.near(cycles));
                 let runs = self.budget / cycles.max(1);
                 more = usize::try_from(runs).unwrap_or(usize::MAX).saturating_sub(1);
                 slowest = first.candidate.estimate * CERTAIN;
@@ -251,7 +279,7 @@ impl Chooser<'_> {
             for tried in threads::map(together, |candidate| self.measured(task, candidate, limit)) {
                 match tried {
                     Ok(other) => {
-                        limit = limit.min(as_fast(other.cycles()));
+                        limit = limit.min(self.near(other.cycles()));
                         ranked.push(other);
                     }
                     Err(why) => rejected.push(why),
@@ -260,11 +288,16 @@ impl Chooser<'_> {
         }
         let fastest = ranked.iter().map(Ranked::cycles).min().unwrap_or(0);
         let energy = |ranked: &Ranked| ranked.measure.as_ref().map_or(0.0, |m| m.energy_j);
-        ranked
-            .into_iter()
-            .filter(|ranked| ranked.cycles() - fastest <= fastest / SAME_SPEED)
-            .min_by(|a, b| energy(a).total_cmp(&energy(b)))
-            .ok_or(rejected)
+        let fast = ranked.iter().enumerate().filter(|(_, r)| r.cycles() <= as_fast(fastest));
+        let best = fast.min_by(|(_, a), (_, b)| energy(a).total_cmp(&energy(b)));
+        let (best, _) = best.ok_or(rejected)?;
+        let best = ranked.remove(best);
+        // Candidates of equal cycles are nearly always alike beside other groups, too.
+        ranked.sort_by_key(Ranked::cycles);
+        ranked.dedup_by_key(|ranked| ranked.cycles());
+        ranked.retain(|other| other.cycles() != best.cycles());
+        ranked.truncate(RUNNERS_UP);
+        Ok(Choice { best, runners_up: ranked })
     }
 
     /// Returns the best candidate of one group.
@@ -275,6 +308,6 @@ impl Chooser<'_> {
         own: &[Candidate],
     ) -> Result<Ranked, Vec<NoProgram>> {
         let task = Task { plan, at, own, others: Vec::new(), enough: None };
-        self.finish(&task, &self.start(&task))
+        self.finish(&task, &self.start(&task)).map(|choice| choice.best)
     }
 }

@@ -1,6 +1,6 @@
 //! The choice of one program from the candidates of every group.
 
-use super::candidates::Task;
+use super::candidates::{Ranked, Task};
 use super::compose::compose;
 use super::group::Plan;
 use super::searched::Searched;
@@ -13,6 +13,12 @@ use ember_host::threads;
 use ember_language::term::Term;
 use ember_targets::verify::Verified;
 use std::collections::BTreeMap;
+
+/// The part of a whole program's cycles from which on a group's candidates are tried beside the other groups.
+const COUNTS: f64 = 0.02;
+
+/// The candidates of the groups that are searched, by group.
+type Picked = BTreeMap<usize, Ranked>;
 
 /// A program chosen from candidates.
 #[derive(Clone, Debug)]
@@ -81,6 +87,8 @@ pub struct Chooser<'a> {
     pub cycles: u64,
     /// A program that need not be beaten.
     pub enough: Option<Enough<'a>>,
+    /// True to try the runners-up of each group by runs of the whole program.
+    pub in_context: bool,
     /// The most cycles that the runs of a group's candidates may take together, if each takes as long as the first.
     /// Candidates beyond are not run. A first candidate that takes more alone is the choice.
     pub budget: u64,
@@ -89,7 +97,8 @@ pub struct Chooser<'a> {
 impl<'a> Chooser<'a> {
     /// Builds the choice among programs that may take as long as the case allows.
     pub fn new(inputs: &'a Inputs, rank: Option<&'a Case>, goal: Goal) -> Chooser<'a> {
-        Chooser { inputs, rank, goal, cycles: u64::MAX, enough: None, budget: u64::MAX }
+        let (cycles, budget) = (u64::MAX, u64::MAX);
+        Chooser { inputs, rank, goal, cycles, enough: None, in_context: false, budget }
     }
 
     /// Chooses a candidate of each group and composes the candidates into one program. With a case, the choice for each
@@ -151,15 +160,16 @@ impl<'a> Chooser<'a> {
         });
         // Once the first candidates take far too long, alone or together, no other needs to run.
         let too_long = self.take_too_long(plan, &tasks);
-        let best = threads::map(&tasks, |(task, started)| match too_long {
+        let choices = threads::map(&tasks, |(task, started)| match too_long {
             true => self.first_of(task).and(Err(vec![self.cut()])),
             false => self.finish(task, started),
         });
-        let (mut ranked, mut failed) = (BTreeMap::new(), Vec::new());
-        for ((task, _), best) in tasks.iter().zip(best) {
-            match best {
-                Ok(best) => {
-                    ranked.insert(task.at, best);
+        let (mut picked, mut runners_up, mut failed) = (Picked::new(), Vec::new(), Vec::new());
+        for ((task, _), choice) in tasks.iter().zip(choices) {
+            match choice {
+                Ok(choice) => {
+                    picked.insert(task.at, choice.best);
+                    runners_up.push((task.at, choice.runners_up));
                 }
                 Err(rejected) => failed.push(Unfinished { group: task.at, rejected }),
             }
@@ -170,11 +180,20 @@ impl<'a> Chooser<'a> {
         if let Some(first) = failed.into_iter().next() {
             return Err(first);
         }
+        let whole = self.whole(plan, &picked)?;
+        Ok(match (self.rank, self.in_context && plan.groups.len() > 1) {
+            (Some(case), true) => self.beside_the_others(plan, case, whole, picked, &runners_up),
+            _ => whole,
+        })
+    }
+
+    /// Composes the candidates that were picked for the groups.
+    fn whole(&self, plan: &Plan, picked: &Picked) -> Result<Chosen, Unfinished> {
         let mut groups = Vec::with_capacity(plan.groups.len());
         let mut parts: Vec<(Term, Verified)> = Vec::with_capacity(plan.groups.len());
         for (at, group) in plan.groups.iter().enumerate() {
             let like = plan.like[at];
-            let Some(best) = ranked.get(&like) else { continue };
+            let Some(best) = picked.get(&like) else { continue };
             let term = plan.term(at, &best.candidate.term);
             let program = match like == at {
                 true => best.program.clone(),
@@ -196,6 +215,43 @@ impl<'a> Chooser<'a> {
             .ok_or_else(|| unfinished(0, NoProgram::Apart))?;
         let program = self.lower(&term, &context).map_err(|why| unfinished(0, why))?;
         Ok(Chosen { goal, term, program, groups })
+    }
+
+    /// Exchanges the candidate of one group after another for a runner-up that makes the whole program faster: what the
+    /// other groups leave in caches and queues is part of a candidate's speed.
+    fn beside_the_others(
+        &self,
+        plan: &Plan,
+        case: &Case,
+        mut best: Chosen,
+        mut picked: Picked,
+        runners_up: &[(usize, Vec<Ranked>)],
+    ) -> Chosen {
+        let cycles = |whole: &Chosen, limit: u64| {
+            let measure = case.rank_within(&whole.program, &self.inputs.machine, limit).ok()?;
+            Some(measure.cycles)
+        };
+        let Some(mut fewest) = cycles(&best, self.cycles) else { return best };
+        for (group, others) in runners_up {
+            let counts = |ranked: &Ranked| ranked.cycles() as f64 >= fewest as f64 * COUNTS;
+            if !picked.get(group).is_some_and(counts) {
+                continue;
+            }
+            let tried = threads::map(others, |other| {
+                let mut picked = picked.clone();
+                picked.insert(*group, other.clone());
+                let whole = self.whole(plan, &picked).ok()?;
+                let cycles = cycles(&whole, fewest)?;
+                Some((whole, cycles))
+            });
+            let tried = others.iter().zip(tried).filter_map(|(other, tried)| Some((other, tried?)));
+            let fastest = tried.min_by_key(|(_, (_, cycles))| *cycles);
+            if let Some((other, (whole, cycles))) = fastest.filter(|(_, (_, n))| *n < fewest) {
+                (best, fewest) = (whole, cycles);
+                picked.insert(*group, other.clone());
+            }
+        }
+        best
     }
 
     pub(super) fn lower(&self, term: &Term, context: &ModelContext) -> Result<Verified, NoProgram> {
