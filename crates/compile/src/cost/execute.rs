@@ -32,6 +32,9 @@ impl Model<'_> {
                 let mut summary = self.write(term, address.summary)?;
                 let read = self.rates.load(address.summary.bytes());
                 summary.cost = summary.cost + read + self.arithmetic(address.summary, 1.0);
+                let mut variables = address.summary.execute_scope.clone();
+                variables.unite(&address.summary.stream_scope);
+                summary.chain(&variables);
                 Some(summary)
             }
             Form::Same(x) => self.carried(term, x),
@@ -216,7 +219,14 @@ impl Model<'_> {
             body.cost.execute += (1.0 - load.part) * self.rates.exposed_llc;
         }
         let iteration = body.cost + self.rates.operations(2.0);
-        body.cost = self.rates.settled(&iteration) * self.trips(key);
+        let mut settled = self.rates.settled(&iteration);
+        // An element that every iteration accumulates into is loaded only after the iteration before has stored it.
+        let chains = body.chains.len();
+        body.chains.retain(|variables| variables.contains(&key));
+        if body.chains.len() < chains {
+            settled.execute = settled.execute.max(self.rates.accumulation);
+        }
+        body.cost = settled * self.trips(key);
         body.enclose(key);
         let mut summary = Summary::merge(&[lo, hi])?.and(&body)?;
         if hi.streams.values().any(|stream| stream.marshalled) {

@@ -4,7 +4,7 @@
 use smallvec::SmallVec;
 
 /// A small set of copyable members.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Few<T: Copy>(SmallVec<[T; 6]>);
 
 impl<T: Copy> Clone for Few<T> {

@@ -124,6 +124,8 @@ pub struct Summary {
     pub streams: Streams,
     /// The loads whose innermost loop is not known yet; only sequential programs have any.
     pub loads: Vec<Load>,
+    /// The variables in the address of each accumulation whose iterations are not known yet to depend on each other.
+    pub chains: Vec<Few<Id>>,
     /// The free variables of streams, which access loops must bind.
     pub stream_scope: Few<Id>,
     /// The free variables of execute values, which any loop may bind.
@@ -162,6 +164,7 @@ impl Summary {
             alone: Cost::default(),
             streams: Streams::default(),
             loads: Vec::new(),
+            chains: Vec::new(),
             stream_scope: Few::new(),
             execute_scope: Few::new(),
             walks: false,
@@ -209,6 +212,9 @@ impl Summary {
         self.cost = self.cost + other.cost;
         self.streams.unite(&other.streams);
         self.loads.extend_from_slice(&other.loads);
+        for chain in &other.chains {
+            self.chain(chain);
+        }
         self.stream_scope.unite(&other.stream_scope);
         self.execute_scope.unite(&other.execute_scope);
         self.share *= other.share;
@@ -216,6 +222,14 @@ impl Summary {
         self.callback_here |= other.callback_here;
         self.stored.unite(&other.stored);
         self.touched.unite(&other.touched);
+    }
+
+    /// Adds an accumulation by the variables in its address; accumulations at the same elements are one.
+    pub fn chain(&mut self, variables: &Few<Id>) {
+        if !self.chains.contains(variables) {
+            self.chains.push(variables.clone());
+            self.chains.sort();
+        }
     }
 
     /// Returns true if the access unit, which runs ahead, writes nothing that the execute unit accesses.
@@ -265,6 +279,7 @@ impl Summary {
             && self.stored.is_subset(&other.stored)
             && self.touched.is_subset(&other.touched)
             && self.loads == other.loads
+            && self.chains == other.chains
     }
 }
 

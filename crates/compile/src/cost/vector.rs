@@ -128,6 +128,8 @@ pub struct Rates {
     pub exponential: f64,
     /// Cycles from one step of a fold to the next.
     pub fold_latency: f64,
+    /// Cycles from one accumulation into an element in memory to the next.
+    pub accumulation: f64,
     /// Cycles of the execute unit for a callback's token.
     pub dispatch: f64,
     /// Cycles of the execute unit for reading a line of the data queue, if nothing hides them.
@@ -174,6 +176,7 @@ impl Rates {
             load_ports: core.load_ports as f64,
             exponential: core.exp_uops as f64,
             fold_latency: core.float_add_latency as f64,
+            accumulation: (core.forward_latency + core.float_add_latency) as f64,
             dispatch: core.dispatch_cycles as f64,
             pop: machine.queue.read_latency as f64,
             token: machine.access.token_cycles as f64,
