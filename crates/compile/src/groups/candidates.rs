@@ -34,6 +34,10 @@ const FAR: f64 = 1.4;
 /// estimates, those of programs without access unit, are up to 2.4 times too high.
 const CERTAIN: f64 = 3.0;
 
+/// The cycles of a program up to which others run, whatever their estimates are: fixed costs, which estimates leave out,
+/// decide, and such runs take no time.
+const BRIEF: u64 = 100_000;
+
 /// Returns the most cycles of a program that counts as fast as one of some cycles.
 fn as_fast(cycles: u64) -> u64 {
     cycles.saturating_add(cycles / SAME_SPEED)
@@ -264,7 +268,9 @@ impl Chooser<'_> {
                 limit = limit.min(self.near(cycles));
                 let runs = self.budget / cycles.max(1);
                 more = usize::try_from(runs).unwrap_or(usize::MAX).saturating_sub(1);
-                slowest = first.candidate.estimate * CERTAIN;
+                if cycles > BRIEF {
+                    slowest = first.candidate.estimate * CERTAIN;
+                }
                 ranked.push(first.clone());
             }
             First::Slow(_) => rejected.push(self.cut()),
