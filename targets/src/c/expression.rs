@@ -57,6 +57,8 @@ pub(super) struct Writer<'a> {
     width: Width,
     /// The scalars that were computed before the current statement, with their names.
     ahead: Vec<(Expr, String)>,
+    /// The places that the statements just before have asked for.
+    pub asked: Vec<Addr<Expr>>,
     /// The greatest values of the loop variables around, if they are known.
     most: BTreeMap<RegisterId, i64>,
 }
@@ -72,6 +74,7 @@ impl<'a> Writer<'a> {
             declarations: Declarations::of(program),
             width: Width::of(program, core.vector_bytes),
             ahead: Vec::new(),
+            asked: Vec::new(),
             most: BTreeMap::new(),
         }
     }
@@ -257,13 +260,23 @@ impl<'a> Writer<'a> {
                 let function = self.functions.truncate(from, to);
                 if lanes == 1 { Ok(Code::call(&function, &[&x.text])) } else { Err(rounds_twice()) }
             }
+            (DType::F16, DType::F32) if lanes > 1 => {
+                Ok(Code::call(&self.functions.plain("lanes_of_f16", ty), &[&x.text]))
+            }
+            (DType::F32, DType::F16) if lanes > 1 => {
+                let own = Type { dtype: from, lanes };
+                Ok(Code::call(&self.functions.plain("lanes_to_f16", own), &[&x.text]))
+            }
             _ if lanes > 1 => {
-                // Processors convert bytes to 32-bit integers, and those to floating-point numbers.
-                let small = from.bits() < 32 && !from.is_float() && to == DType::F32;
-                let middle = small.then(|| self.functions.vector(DType::I32, lanes));
-                let x = middle.iter().fold(x.text, |x, middle| convert(&x, middle));
+                // Bytes become 32-bit integers first, and those whatever else.
+                let bytes = from.bits() <= 8 && to.bits() >= 32;
+                let middle = bytes.then(|| self.functions.of_bytes(from, lanes));
+                let x = middle.iter().fold(x, |x, function| Code::call(function, &[&x.text]));
+                if bytes && to == DType::I32 {
+                    return Ok(x);
+                }
                 self.functions.vector(from, lanes);
-                Ok(Code::atom(convert(&x, &self.functions.vector(to, lanes))))
+                Ok(Code::atom(convert(&x.text, &self.functions.vector(to, lanes))))
             }
             _ => {
                 let nibble = if to == DType::U4 { " & 15" } else { "" };

@@ -171,9 +171,52 @@ static inline $V lanes_of_bf16_$V(u16x$N x) {
 
 //// lanes_to_bf16
 static inline u16x$N lanes_to_bf16_$V($V x) {
-  u16x$N y;
-  for (int k = 0; k < $N; k++) y[k] = bf16_of_f32(x[k]);
-  return y;
+  const i32x$N bits = (i32x$N)x, none = (i32x$N)(x != x);
+  const i32x$N rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return __builtin_convertvector((none & (bits >> 16 | 64)) | (~none & rounded), u16x$N);
+}
+
+//// lanes_of_bytes
+// Lanes of bytes as integers of 32 bits. Of itself gcc would widen them one by one.
+static inline i32x$N i32_of_$V($V x) {
+#if !defined __clang__ && defined __AVX512F__ && $N == 16
+  typedef char bytes __attribute__((vector_size(16)));
+  return (i32x$N)__builtin_ia32_pmov$Xxbd512_mask((bytes)x, (i32x$N){0}, -1);
+#elif !defined __clang__ && defined __AVX2__ && $N == 8
+  typedef char bytes __attribute__((vector_size(16)));
+  typedef long long half __attribute__((vector_size(8), may_alias));
+  return (i32x$N)__builtin_ia32_pmov$Xxbd256((bytes)__builtin_shufflevector((half)x, (half){0}, 0, 1));
+#else
+  typedef $W words __attribute__((vector_size(2 * $N)));
+  return __builtin_convertvector(__builtin_convertvector(x, words), i32x$N);
+#endif
+}
+
+//// lanes_of_f16
+// Lanes of binary16 as binary32. Of itself gcc would convert them one by one.
+static inline $V lanes_of_f16_$V(f16x$N x) {
+#if !defined __clang__ && defined __AVX512F__ && $N == 16
+  typedef short halves __attribute__((vector_size(32)));
+  return ($V)__builtin_ia32_vcvtph2ps512_mask((halves)x, ($V){0}, -1, 4);
+#elif !defined __clang__ && defined __F16C__ && $N == 8
+  typedef short halves __attribute__((vector_size(16)));
+  return ($V)__builtin_ia32_vcvtph2ps256((halves)x);
+#else
+  return __builtin_convertvector(x, $V);
+#endif
+}
+
+//// lanes_to_f16
+// Lanes of binary32, each rounded to the nearest in binary16.
+static inline f16x$N lanes_to_f16_$V($V x) {
+#if !defined __clang__ && defined __AVX512F__ && $N == 16
+  typedef short halves __attribute__((vector_size(32)));
+  return (f16x$N)__builtin_ia32_vcvtps2ph512_mask(x, 0, (halves){0}, -1);
+#elif !defined __clang__ && defined __F16C__ && $N == 8
+  return (f16x$N)__builtin_ia32_vcvtps2ph256(x, 0);
+#else
+  return __builtin_convertvector(x, f16x$N);
+#endif
 }
 
 //// load_u4
@@ -207,10 +250,10 @@ static inline $T fold_$O_$S_$N(const $T *lanes) {
 }
 
 //// fetch
-// Asks for the cache lines of some bytes, to be had in the second level cache.
+// Asks for the cache lines of some bytes, to be had in the second level cache. A word or two lie in one line.
 static inline void fetch(const void *p, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch((const char *)p + at, 0, 2);
-  if (bytes % 64 != 0) __builtin_prefetch((const char *)p + bytes - 1, 0, 2);
+  if (bytes % 64 != 0 && bytes > 8) __builtin_prefetch((const char *)p + bytes - 1, 0, 2);
 }
 
 //// matmul

@@ -181,17 +181,27 @@ impl Functions {
         name
     }
 
+    /// Returns the name of the conversion from lanes of bytes to lanes of 32-bit integers.
+    pub fn of_bytes(&mut self, from: DType, lanes: u32) -> String {
+        let (words, extends) = if from == DType::I8 { ("int16_t", "s") } else { ("uint16_t", "z") };
+        let name = format!("i32_of_{}", type_name(from, lanes));
+        self.vectors.insert((DType::I32, lanes));
+        self.write(
+            &name,
+            "lanes_of_bytes",
+            Type { dtype: from, lanes },
+            &[("$W", words), ("$X", extends)],
+        );
+        name
+    }
+
     /// Writes a function that has one form, and what it is made of.
     pub fn plain(&mut self, name: &str, ty: Type) -> String {
-        let full = match name {
-            "lanes_of_bf16" | "lanes_to_bf16" => format!("{name}_{ty}"),
-            _ => name.to_owned(),
-        };
-        if name == "lanes_to_bf16" {
-            self.plain("bf16_of_f32", ty);
-        }
-        if name.starts_with("lanes_") {
-            self.vectors.extend([(DType::BF16, ty.lanes), (DType::I32, ty.lanes)]);
+        let lanes = name.starts_with("lanes_");
+        let full = if lanes { format!("{name}_{ty}") } else { name.to_owned() };
+        if lanes {
+            let narrow = if name.ends_with("bf16") { DType::BF16 } else { DType::F16 };
+            self.vectors.extend([(narrow, ty.lanes), (DType::I32, ty.lanes)]);
         }
         self.write(&full, name, ty, &[]);
         full

@@ -8,6 +8,9 @@ use crate::dlc::{Addr, Dim, Expr, Loop, RegisterId, Stmt, TensorId, Type};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::collections::BTreeSet;
 
+/// The bytes of a cache line.
+const LINE: u64 = 64;
+
 impl Writer<'_> {
     /// Writes the statements of the program.
     pub fn program(&mut self) -> Result<(), Error> {
@@ -30,6 +33,9 @@ impl Writer<'_> {
                 }
             }
             self.next_statement();
+            if !matches!(stmt, Stmt::Prefetch(_)) {
+                self.asked.clear();
+            }
             block.push(at);
             self.statement(stmt, first.is_some(), block)?;
             block.pop();
@@ -143,20 +149,35 @@ impl Writer<'_> {
         self.store(addr, &sum)
     }
 
+    /// Asks for what a prefetch is about: a row that is no longer than a cache line as a whole, and once, even if several
+    /// of its elements are named.
     fn prefetch(&mut self, addr: &Addr<Expr>) -> Result<(), Error> {
         let tensor = &self.program.tensors[addr.tensor.index()];
+        let line = |row: &u64| tensor.dtype.bytes_of(*row) <= LINE;
+        let short = match tensor.shape.last() {
+            Some(Dim::Const(row)) => Some(*row).filter(line),
+            _ => None,
+        };
         let count = addr.lanes.as_ref().map_or(1, |lanes| lanes.count);
         let limit = addr.lanes.as_ref().and_then(|lanes| self.greatest(&lanes.limit));
-        let elements = limit.map_or(u64::from(count), |limit| {
-            u64::from(count).min(u64::try_from(limit).unwrap_or(0))
+        let elements = short.unwrap_or_else(|| match limit {
+            Some(limit) => u64::from(count).min(u64::try_from(limit).unwrap_or(0)),
+            None => u64::from(count),
         });
         let bytes = tensor.dtype.bytes_of(elements);
-        let first = Addr { lanes: None, ..addr.clone() };
+        let mut first = Addr { lanes: None, ..addr.clone() };
+        if let (Some(_), Some(last)) = (short, first.index.last_mut()) {
+            *last = Expr::Const(Scalar::I64(0));
+        }
+        if self.asked.contains(&first) {
+            return Ok(());
+        }
         let name = self.names.tensors[addr.tensor.index()].clone();
         let at = self.place(&first)?.0.text();
         let function = self.functions.plain("fetch", Type::scalar(DType::U8));
         let at = if tensor.dtype == DType::U4 { format!("({at}) / 2") } else { at };
         self.out.line(format!("{function}({name} + {at}, {bytes});"));
+        self.asked.push(first);
         Ok(())
     }
 
