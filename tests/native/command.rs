@@ -1,8 +1,8 @@
 //! The command on this machine, from outside.
 
+use super::compiled::{examples, folder};
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Runs the command in the repository, with some variables of the environment.
@@ -10,14 +10,6 @@ fn ember(args: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ember-rewrite"));
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(args);
     command.envs(environment.iter().copied()).output().expect("the command runs")
-}
-
-/// Returns an empty folder for a test.
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native").join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
 }
 
 fn errors(output: &Output) -> String {
@@ -35,19 +27,23 @@ fn rows(model: &str, more: &[&str]) -> Vec<Value> {
 
 #[test]
 fn every_example_gives_the_bits_of_the_reference() {
-    let mut models: Vec<PathBuf> =
-        fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples"))
-            .expect("examples")
-            .map(|entry| entry.expect("a file").path())
-            .filter(|path| path.extension().is_some_and(|ending| ending == "sexp"))
-            .collect();
-    models.sort();
-    assert!(models.len() >= 13);
-    for model in models {
+    for model in examples() {
         let model = model.to_str().expect("a name");
         for row in rows(model, &[]) {
             assert_eq!(row["mismatch"], Value::Null, "{model}: {row}");
             assert!(row["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0), "{model}: {row}");
+        }
+    }
+}
+
+#[test]
+fn threads_give_the_same_bits() {
+    for model in ["bag_mean", "gcn", "kg_scorer", "fusedmm", "dlrm_rm1", "bigbird", "bag_max"] {
+        let text =
+            ember(&[&format!("examples/{model}.sexp"), "--emit", "c", "--threads", "3"], &[]);
+        assert!(String::from_utf8_lossy(&text.stdout).contains("#pragma omp"), "{model}");
+        for row in rows(&format!("examples/{model}.sexp"), &["--threads", "3"]) {
+            assert_eq!(row["mismatch"], Value::Null, "{model}: {row}");
         }
     }
 }
@@ -96,7 +92,7 @@ fn no_compiler() {
 
 #[test]
 fn a_compiler_that_fails() {
-    let (folder, cache) = (folder("fails"), self::folder("fails-cache"));
+    let (folder, cache) = (folder("fails"), super::compiled::folder("fails-cache"));
     let compiler = folder.join("cc");
     fs::write(&compiler, "#!/bin/sh\n[ \"$1\" = --version ] && echo broken 1 && exit\necho out of order >&2\nexit 1\n")
         .expect("is written");

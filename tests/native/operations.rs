@@ -89,7 +89,7 @@ fn check(operation: &Operation<'_>) -> usize {
     for (lanes, vector_bytes) in LANES.into_iter().zip(CORES.into_iter().cycle()) {
         let name = format!("{} on {lanes} lanes, vectors of {vector_bytes} bytes", operation.name);
         let program = verify(program(operation, lanes), &Limits::NONE).expect("is well-formed");
-        let source = match c::print(&program, &[], Core { vector_bytes }) {
+        let source = match c::print(&program, &[], Core { vector_bytes, threads: 1 }) {
             Ok(source) => source,
             Err(Error::Conversion { .. } | Error::HalfBytes(_)) => continue,
             Err(error) => panic!("{name}: {error}"),

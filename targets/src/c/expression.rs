@@ -55,6 +55,10 @@ pub(super) struct Writer<'a> {
     pub out: Lines,
     pub declarations: Declarations,
     width: Width,
+    /// The threads that share loops.
+    pub threads: u32,
+    /// The number of loops around the current statement that run more than once.
+    pub depth: usize,
     /// The scalars that were computed before the current statement, with their names.
     ahead: Vec<(Expr, String)>,
     /// The places that the statements just before have asked for.
@@ -73,6 +77,8 @@ impl<'a> Writer<'a> {
             out: Lines::at(1),
             declarations: Declarations::of(program),
             width: Width::of(program, core.vector_bytes),
+            threads: core.threads,
+            depth: 0,
             ahead: Vec::new(),
             asked: Vec::new(),
             most: BTreeMap::new(),

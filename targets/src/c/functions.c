@@ -300,6 +300,29 @@ static void matmul_$S($T *restrict out, const $T *restrict a, const $T *restrict
   }
 }
 
+//// part
+// Where a part of `n` iterations starts, each of `step` rows.
+static int64_t part_i64(int64_t n, int64_t step, int64_t part, int64_t parts) {
+  const int64_t all = n / step + (n % step != 0);
+  const int64_t first = (all / parts * part + all % parts * part / parts) * step;
+  return first < n ? first : n;
+}
+
+//// cut
+// Where a part of `n` rows starts, if all parts have as many rows and elements together: by bisection.
+static int64_t cut_$S(const $T *offsets, int64_t n, int64_t part, int64_t parts) {
+  if (part == 0) return 0;
+  const int64_t all = offsets[n] - offsets[0] + n;
+  const int64_t share = all / parts * part + all % parts * part / parts;
+  int64_t from = 0, to = n;
+  while (part < parts && from < to) {
+    const int64_t middle = from + (to - from) / 2;
+    if (offsets[middle] - offsets[0] + middle < share) from = middle + 1;
+    else to = middle;
+  }
+  return to;
+}
+
 //// below
 static int below_$S(const $T *x, int64_t n, int64_t below) {
   uint64_t most = 0;

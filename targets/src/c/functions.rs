@@ -198,7 +198,11 @@ impl Functions {
     /// Writes a function that has one form, and what it is made of.
     pub fn plain(&mut self, name: &str, ty: Type) -> String {
         let lanes = name.starts_with("lanes_");
-        let full = if lanes { format!("{name}_{ty}") } else { name.to_owned() };
+        let full = match name {
+            "part" => "part_i64".to_owned(),
+            _ if lanes => format!("{name}_{ty}"),
+            _ => name.to_owned(),
+        };
         if lanes {
             let narrow = if name.ends_with("bf16") { DType::BF16 } else { DType::F16 };
             self.vectors.extend([(narrow, ty.lanes), (DType::I32, ty.lanes)]);

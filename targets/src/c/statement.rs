@@ -3,10 +3,14 @@
 use super::Error;
 use super::declare::{Block, in_expr, registers};
 use super::expression::Writer;
+use super::shared::{Rows, rows};
 use super::vectors::{Pieces, scalar};
 use crate::dlc::{Addr, Dim, Expr, Loop, RegisterId, Stmt, TensorId, Type};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::collections::BTreeSet;
+
+/// The rows that `matmul` multiplies at a time.
+const ROWS: u32 = 6;
 
 /// The bytes of a cache line.
 const LINE: u64 = 64;
@@ -202,13 +206,35 @@ impl Writer<'_> {
             let (name, transposed) = (ty.dtype, u8::from(transposed));
             format!("matmul_{name}({out}, {a}, {b}, {m}, {k}, {n}, {transposed});")
         };
+        let threads = self.threads;
+        let shares = threads > 1 && self.depth == 0;
         let line = match left.shape.as_slice() {
             [batches, _, _] => {
                 let own =
                     if tensors[2].shape.len() == 3 { format!("{b} + p * {k} * {n}") } else { b };
                 let (out, a) = (format!("{out} + p * {m} * {n}"), format!("{a} + p * {m} * {k}"));
                 let call = call(&out, &a, &own);
+                if shares {
+                    self.out.line(format!("#pragma omp parallel for num_threads({threads})"));
+                }
                 format!("for (int64_t p = 0; p < {}; p++) {call}", extent(batches))
+            }
+            _ if shares => {
+                let function = self.functions.plain("part", Type::scalar(DType::I64));
+                let work = format!("if ({m} * {k} * {n} > 100000)");
+                self.out.line(format!("#pragma omp parallel for num_threads({threads}) {work}"));
+                self.out.open(format!("for (int64_t p = 0; p < {threads}; p++)"));
+                let (first, rows) = (self.names.fresh("first"), self.names.fresh("count"));
+                let bound = |part: &str| format!("{function}({m}, {ROWS}, {part}, {threads})");
+                let (from, to) = (bound("p"), bound("p + 1"));
+                self.out.line(format!("const int64_t {first} = {from}, {rows} = {to} - {first};"));
+                let (out, a) = (format!("{out} + {first} * {n}"), format!("{a} + {first} * {k}"));
+                let (name, transposed) = (ty.dtype, u8::from(transposed));
+                self.out.line(format!(
+                    "matmul_{name}({out}, {a}, {b}, {rows}, {k}, {n}, {transposed});"
+                ));
+                self.out.close();
+                return;
             }
             _ => call(&out, &a, &b),
         };
@@ -256,17 +282,56 @@ impl Writer<'_> {
                 (end, String::new())
             }
         };
+        let shared = (self.threads > 1 && self.depth == 0)
+            .then(|| rows(self.program, &self.declarations, counted, block))
+            .flatten();
+        let (lo, end, ends) = match shared {
+            Some(rows) => self.share(rows, counted.step, &end),
+            None => (lo, end, ends),
+        };
         let declared = if inside { format!("{} ", scalar(DType::I64)) } else { String::new() };
         let next = match counted.step {
             1 => format!("{name}++"),
             step => format!("{name} += {step}"),
         };
         self.out.open(format!("for ({declared}{name} = {lo}{ends}; {name} < {end}; {next})"));
+        self.depth += 1;
         let done = self.with_most(counted.var, most, |writer| writer.body(&counted.body, block));
+        self.depth -= 1;
         self.out.close();
         done
     }
+
+    /// Writes the loop over parts of a loop's rows, of which each thread takes one after another, and returns the bounds
+    /// of the rows in a part. A loop that is over sooner than the threads have started stays with one.
+    fn share(&mut self, rows: Rows, step: i64, n: &str) -> (String, String, String) {
+        let parts = self.threads.saturating_mul(PARTS);
+        let (part, last) = (self.names.fresh("part"), self.names.fresh("last"));
+        let (function, first, work) = match rows {
+            Rows::Even => {
+                let function = self.functions.plain("part", Type::scalar(DType::I64));
+                (function, format!("{n}, {step}"), format!("{n} > {}", 256 * step))
+            }
+            Rows::Ragged(offsets) => {
+                let dtype = self.program.tensors[offsets.index()].dtype;
+                let function = self.functions.of_type("cut", Type::scalar(dtype));
+                let offsets = &self.names.tensors[offsets.index()];
+                (function, format!("{offsets}, {n}"), format!("{offsets}[{n}] + {n} > 2048"))
+            }
+        };
+        let threads = self.threads;
+        self.out.line(format!(
+            "#pragma omp parallel for num_threads({threads}) schedule(dynamic) if ({work})"
+        ));
+        self.out.line(format!("for (int {part} = 0; {part} < {parts}; {part}++)"));
+        let bound = |part: &str| format!("{function}({first}, {part}, {parts})");
+        let ends = format!(", {last} = {}", bound(&format!("{part} + 1")));
+        (bound(&part), last, ends)
+    }
 }
+
+/// The parts of a loop for each thread: enough for a slow part to be made up for.
+const PARTS: u32 = 4;
 
 /// Returns true if an expression is this number.
 fn is(expr: &Expr, number: i64) -> bool {
