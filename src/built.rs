@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-pub use crate::native::{Argument, Callable, Number, Output, Place, Step};
+pub use crate::native::{Argument, Callable, Number, Output, Place, Sorted, Step};
 
 /// The settings of a compilation.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ mod measure;
 mod report;
 
 pub(crate) use callable::callable;
-pub use callable::{Argument, Callable, Number, Output, Place, Step};
+pub use callable::{Argument, Callable, Number, Output, Place, Sorted, Step};
 pub(crate) use report::{NativeReport, text};
 
 use crate::job::reason;
@@ -68,7 +68,7 @@ pub(crate) fn complete(machine: &mut Machine) -> Option<Found> {
 pub(crate) fn build(inputs: &Inputs, options: &Options, to: &Path) -> Checked<Source> {
     let schedule = inputs.schedule(&options.schedule)?;
     let chosen = compile_by(inputs, options, schedule, Goal::Coupled)?;
-    let source = native::source(inputs, &chosen.program, options.threads)?;
+    let source = native::source(inputs, &chosen.program, options)?;
     let compiler = Compiler::find().map_err(failed)?;
     compiler.compile_to(&source, contraction(options.exact), to).map_err(failed)?;
     Ok(source)
@@ -138,7 +138,7 @@ fn compiled(
     schedule: &str,
 ) -> Checked<(Verified, Source, PathBuf)> {
     let chosen = compile_by(inputs, options, inputs.schedule(schedule)?, Goal::Coupled)?;
-    let source = native::source(inputs, &chosen.program, options.threads)?;
+    let source = native::source(inputs, &chosen.program, options)?;
     let path = compiler.compile(&source, contraction(options.exact)).map_err(failed)?;
     Ok((chosen.program, source, path))
 }

@@ -147,6 +147,7 @@ fn measured(case: &Case, threads: u32, compiler: &Compiler, folder: &Path) -> us
         rules: vec![PathBuf::from("rules")],
         target: "cpu".to_owned(),
         schedule: "native".to_owned(),
+        threads,
         ..Options::default()
     };
     let mut sources = Sources::new(Disk);
@@ -154,7 +155,7 @@ fn measured(case: &Case, threads: u32, compiler: &Compiler, folder: &Path) -> us
     let mut inputs = read(&mut sources, Path::new("measured.sexp"), &options).expect("a model");
     inputs.machine.core.simd_bytes = ember_native::found().vector_bytes;
     let program = compile(&inputs, &options, Goal::Coupled).expect("a program").program;
-    let source = native::source(&inputs, &program, threads).expect("C");
+    let source = native::source(&inputs, &program, &options).expect("C");
     let library = compiler.compile(&source, Contraction::Off).expect("compiles");
     let mut peers =
         vec![json!({ "name": "ours", "path": library, "symbol": format!("{}_call", source.name) })];

@@ -40,7 +40,8 @@ class NativeProgram:
         self._layout = layout
         self._module = module
         self._constants = {name: _own(name, value, module) for name, value in constants.items()}
-        self._outputs = [output["name"] for output in layout["outputs"]]
+        self.copies = [name for name, value in self._constants.items() if isinstance(value, np.ndarray)]
+        """The constants that are copies: parameters whose changes the program does not see."""
         self._library = ctypes.CDLL(layout["path"])
         for symbol, address in layout["replaceable"]:
             ctypes.c_void_p.in_dll(self._library, symbol).value = address
@@ -73,8 +74,9 @@ class NativeProgram:
         if not named:
             try:
                 return self._calls[type(inputs[0]), check](inputs, out)
-            except (KeyError, IndexError, AttributeError, _Misfit):
-                pass
+            except (KeyError, IndexError, AttributeError, ValueError, _Misfit) as error:
+                if isinstance(error, EmberError):
+                    raise
         return self._slowly(inputs, out, check, named)
 
     def _slowly(self, inputs: Sequence[Any], out: Any, check: bool, named: Mapping[str, Any]) -> Any:
@@ -103,6 +105,17 @@ class NativeProgram:
             raise EmberError(str(misfit)) from None
         except AttributeError:
             raise EmberError("`out` is no tensor or array like the arguments") from None
+        except ValueError as error:
+            raise error if isinstance(error, EmberError) else EmberError(self._misfit(fitting)) from None
+
+    def _misfit(self, fitting: Sequence[Any]) -> str:
+        """Returns the reason that shapes are not those of the model: one has another rank."""
+        places = {place["name"]: place for place in self._layout["inputs"]}
+        for argument, value in zip(self._layout["arguments"], fitting):
+            for name, _ in argument["held"]:
+                if name in places and len(value.shape) != len(places[name]["shape"]):
+                    return f"the array for `{argument['name']}` has the shape {tuple(value.shape)}, which does not fit ({_written(places[name]['shape'])})"
+        return "the arrays do not fit the model"
 
     def _function(self, suffix: str) -> Any:
         function = self._library[self._layout["symbol"] + suffix]
@@ -154,6 +167,12 @@ def large_pages(value: Any) -> bool:
     return _large_pages(shared(value))
 
 
+def _written(extents: Sequence[Extent]) -> str:
+    """Returns extents as a model writes them."""
+    plus = lambda extent: f"+{extent['plus']}" if extent["plus"] else ""
+    return " ".join(str(own) if isinstance(own, int) else own["size"] + plus(own) for own in extents)
+
+
 def _own(name: str, value: np.ndarray, module: Any) -> Any:
     """Returns the module's parameter or buffer that a constant is a copy of, or else the constant."""
     if module is not None:
@@ -184,9 +203,7 @@ def _fitted(argument: dict[str, Any], value: Any, layout: dict[str, Any], tensor
     if not argument["held"]:
         return value
     name, steps = argument["held"][0]
-    (place,) = [tensor for tensor in layout["tensors"] if tensor["name"] == name] or [None]
-    if place is None:
-        return value
+    place = next(own for own in layout["inputs"] if own["name"] == name)
     dtype, rank = TYPES[place["dtype"]], len(place["shape"])
     if tensors:
         import torch
@@ -200,7 +217,7 @@ def _fitted(argument: dict[str, Any], value: Any, layout: dict[str, Any], tensor
         value = np.asarray(value)
         if value.dtype.kind == "f" and np.dtype(dtype).kind != "f":
             raise EmberError(f"`{argument['name']}` has elements of {value.dtype}, not {np.dtype(dtype)}")
-        value = np.ascontiguousarray(value, dtype)
+        value = np.require(value, dtype, ["C", "A"])
     if len(value.shape) != rank and not any("part" in step for step in steps):
         known = [extent for extent in place["shape"] if isinstance(extent, int)]
         if len(known) + 1 >= rank and (len(known) == rank or value.shape):
@@ -222,7 +239,8 @@ def _text(layout: dict[str, Any], tensors: bool, check: bool) -> tuple[str, dict
     lines: list[str] = []
     known: dict[str, str] = {}
     addresses: dict[str, str] = {}
-    places = {place["name"]: place for place in layout["tensors"]}
+    places = {place["name"]: place for place in [*layout["inputs"], *layout["tensors"]]}
+    values: dict[str, str] = {}
 
     def dtype(name: str) -> str:
         own = TYPES.get(places[name]["dtype"])
@@ -244,10 +262,7 @@ def _text(layout: dict[str, Any], tensors: bool, check: bool) -> tuple[str, dict
         return "(" + "".join(f"{number(extent)}, " for extent in extents) + ")"
 
     def misfit(argument: str, name: str) -> str:
-        wanted = " ".join(
-            str(extent) if isinstance(extent, int) else extent["size"] + (f"+{extent['plus']}" if extent["plus"] else "")
-            for extent in places[name]["shape"]
-        )
+        wanted = _written(places[name]["shape"])
         return f"raise Misfit(f'the array for `{argument}` has the shape {{tuple(X.shape)}}, which does not fit ({wanted})')"
 
     arguments = layout["arguments"]
@@ -262,8 +277,6 @@ def _text(layout: dict[str, Any], tensors: bool, check: bool) -> tuple[str, dict
     closed: list[tuple[str, str, Extent]] = []
     for own, argument in zip(variables, arguments):
         for name, steps in argument["held"]:
-            if name not in places:
-                continue
             value = own
             for n, step in enumerate(steps):
                 if "part" in step:
@@ -280,27 +293,46 @@ def _text(layout: dict[str, Any], tensors: bool, check: bool) -> tuple[str, dict
             if tensors:
                 fits = f"{value}.dtype is {own_type} and {value}.is_contiguous() and {value}.is_cpu"
             else:
-                fits = f"{value}.dtype == {own_type} and {value}.flags.c_contiguous"
+                fits = f"{value}.dtype == {own_type} and {value}.flags.c_contiguous and {value}.flags.aligned"
             lines.append(f"if not ({fits}): raise Misfit('`{argument['name']}` has elements of another type')")
             extents = places[name]["shape"]
             wrong = misfit(argument["name"], name).replace("X", value)
-            lines.append(f"s = {value}.shape")
-            lines.append(f"if len(s) != {len(extents)}: {wrong}")
+            less = 1 if steps and "closed" in steps[-1] else 0
+            # A shape of another rank is an error of the assignment.
+            there, tests, after = [], [], []
             for axis, extent in enumerate(extents):
-                less = 1 if steps and "closed" in steps[-1] else 0
-                if isinstance(extent, int):
-                    lines.append(f"if s[{axis}] != {extent - less}: {wrong}")
-                    continue
-                plus = extent["plus"] - less
-                there = f"s[{axis}] - {plus}" if plus else f"s[{axis}]"
-                if extent["size"] in known:
-                    lines.append(f"if {known[extent['size']]} != {there}: {wrong}")
-                else:
+                plus = 0 if isinstance(extent, int) else extent["plus"] - less
+                if not isinstance(extent, int) and extent["size"] not in known:
                     known[extent["size"]] = f"n{len(known)}"
-                    lines.append(f"{known[extent['size']]} = {there}")
+                    there.append(known[extent["size"]])
+                    if plus:
+                        after.append(f"{there[-1]} -= {plus}")
                     if plus > 0:
-                        lines.append(f"if {known[extent['size']]} < 0: {wrong}")
+                        after.append(f"if {there[-1]} < 0: {wrong}")
+                    continue
+                there.append(f"s{axis}")
+                wanted = extent - less if isinstance(extent, int) else known[extent["size"]]
+                tests.append(f"s{axis} != {wanted}" + (f" + {plus}" if plus else ""))
+            if there:
+                lines.append(f"{', '.join(there)}, = {value}.shape")
+            lines += after
+            if tests:
+                lines.append(f"if {' or '.join(tests)}: {wrong}")
+            values[name] = value
             addresses[name] = f"{value}.data_ptr()" if tensors else f"{value}.ctypes.data"
+    for n, sort in enumerate(layout["prepared"]):
+        positions, extents = values[sort["positions"]], places[sort["input"]]["shape"]
+        if sort["values"] is None:
+            if not isinstance(extents[0], int) and extents[0]["size"] not in known:
+                raise EmberError(f"the size `{extents[0]['size']}` is no extent of an argument")
+            lines.append(f"order{n}, p{n} = sorted_by({positions}, {number(extents[0])} - 1)")
+        else:
+            before = next(k for k, own in enumerate(layout["prepared"]) if own["positions"] == sort["positions"])
+            if layout["prepared"][before]["values"] is not None and before == n:
+                lines.append(f"order{n} = order_of({positions})")
+            lines.append(f"p{n} = {values[sort['values']]}[order{before}]")
+        names |= {"sorted_by": _sorted_by, "order_of": _order_of}
+        addresses[sort["input"]] = f"p{n}.data_ptr()" if tensors and sort["values"] is not None else f"p{n}.ctypes.data"
     for value, name, end in closed:
         whole = f"whole_{len(addresses)}_{len(lines)}"
         lines.append(f"{whole} = np.empty({value}.shape[0] + 1, {TYPES[places[name]['dtype']].__name__!r})")
@@ -347,6 +379,21 @@ def _text(layout: dict[str, Any], tensors: bool, check: bool) -> tuple[str, dict
         lines.append(f"function({', '.join(words)})")
     lines.append(f"return {made[0] if len(made) == 1 else '(' + ', '.join(made) + ')'}")
     return "def call(inputs, out):\n" + "".join(f"    {line}\n" for line in lines), names
+
+
+def _order_of(positions: Any) -> Any:
+    """Returns the order of edges by the rows that they lead to; those of one row stay in theirs."""
+    return positions.argsort(stable=True) if hasattr(positions, "data_ptr") else np.argsort(positions, kind="stable")
+
+
+def _sorted_by(positions: Any, rows: int) -> tuple[Any, np.ndarray]:
+    """Returns the order of edges by the rows that they lead to, and the offsets of the rows."""
+    where = positions.numpy() if hasattr(positions, "data_ptr") else positions
+    if where.size and not 0 <= int(where.min()) <= int(where.max()) < rows:
+        raise EmberError(f"an edge leads to a row that is negative, or not below {rows}")
+    offsets = np.zeros(rows + 1, np.int64)
+    np.cumsum(np.bincount(where, minlength=rows), out=offsets[1:])
+    return _order_of(positions), offsets
 
 
 def _with_gradients(module: Any, inputs: Sequence[Any]) -> Any:

@@ -63,9 +63,10 @@ def test_what_is_not_as_the_function_takes_it_is_copied(bag):
     table, indices, offsets = batch()
     expected = summed(table, indices, offsets)
     strided = np.asfortranarray(table)
-    unaligned = np.frombuffer(b"x" + table.tobytes(), np.float32, offset=0, count=0)
-    assert unaligned.size == 0
-    np.testing.assert_array_equal(bag(strided, indices.astype(np.int32), offsets.tolist()), expected)
+    unaligned = np.frombuffer(b"x" + table.tobytes(), np.float32, offset=1).reshape(table.shape)
+    assert not unaligned.flags.aligned
+    np.testing.assert_array_equal(bag(strided, indices.astype(np.int32), offsets), expected)
+    np.testing.assert_array_equal(bag(unaligned, indices, offsets), expected)
     np.testing.assert_array_equal(bag(table, offsets=offsets, indices=indices), expected)
 
 

@@ -4,10 +4,10 @@
 use super::{compiled, complete, failed};
 use ember_compile::pipeline::{Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic};
-use ember_model::{ArgumentStep, Extent, Held, Model, Parameter};
+use ember_model::{ArgumentStep, Declared, Extent, Held, Model, Parameter, Prepared, TensorId};
 use ember_native::{Compiler, replacement};
 use ember_targets::dlc::{Dim, Program};
-use ember_targets::tensor::Tensor;
+use ember_targets::tensor::{Data, Tensor};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,6 +39,10 @@ pub struct Callable {
     pub sizes: Vec<Number>,
     /// Those after them, which are tensors.
     pub tensors: Vec<Place>,
+    /// The inputs of the model, which arguments hold.
+    pub inputs: Vec<Place>,
+    /// The inputs that are prepared of others, the offsets before what they divide.
+    pub prepared: Vec<Sorted>,
     /// The arguments of the model.
     pub arguments: Vec<Argument>,
     /// The outputs in their order.
@@ -78,6 +82,17 @@ pub struct Place {
     pub written: bool,
 }
 
+/// An input with edges in the order of the rows that they lead to, those of one row in their own order.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sorted {
+    /// The input.
+    pub input: String,
+    /// The input with the row that each edge leads to.
+    pub positions: String,
+    /// The input that is sorted; `None` for the offsets of the rows.
+    pub values: Option<String>,
+}
+
 /// An argument, and the inputs that hold it or parts of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Argument {
@@ -111,19 +126,16 @@ pub(crate) fn callable(mut inputs: Inputs, options: &Options) -> Checked<Callabl
     let started = Instant::now();
     complete(&mut inputs.machine);
     let model = &inputs.model;
-    if let Some(prepared) = model.prepared().first() {
-        let name = &model.inputs[prepared.input.0].tensor.name;
-        let message = format!("`{name}` is prepared of other inputs before the model runs");
-        let help = "give the model what it is prepared to: rows in order, and their offsets";
-        return Err(vec![Diagnostic::global(message).with_help(help)]);
-    }
     let compiler = Compiler::find().map_err(failed)?;
     let (program, source, path) = compiled(&inputs, options, &compiler, &options.schedule)?;
     let arguments = model.arguments().iter().map(argument).collect::<Checked<Vec<Argument>>>()?;
     let given =
         |name: &str| arguments.iter().flat_map(|own| &own.held).any(|(input, _)| input == name);
-    let is_constant =
-        |name: &str| model.inputs.iter().any(|input| input.tensor.name == name) && !given(name);
+    let prepared = prepared(model);
+    let is_constant = |name: &str| {
+        let is_prepared = prepared.iter().any(|own| own.input == name);
+        model.inputs.iter().any(|input| input.tensor.name == name) && !given(name) && !is_prepared
+    };
     let instance = model.instantiate(options.seed)?;
     let (data, _) = instance.bind(&program)?;
     let bound = || program.tensors.iter().zip(&data);
@@ -147,7 +159,9 @@ pub(crate) fn callable(mut inputs: Inputs, options: &Options) -> Checked<Callabl
         compiler: compiler.version().to_owned(),
         threads: options.threads,
         outputs: outputs.collect(),
-        constants: constants.map(|(own, tensor)| (own.name.clone(), tensor.clone())).collect(),
+        constants: constants.map(|(own, tensor)| (own.name.clone(), held(tensor))).collect(),
+        inputs: model.inputs.iter().map(|input| Place::of(&input.tensor)).collect(),
+        prepared,
         sizes: program.sizes.iter().map(|name| size(model, name)).collect(),
         tensors: places(model, &program),
         replaceable: source
@@ -160,6 +174,39 @@ pub(crate) fn callable(mut inputs: Inputs, options: &Options) -> Checked<Callabl
         arguments,
         time_ms: started.elapsed().as_secs_f64() * 1e3,
     })
+}
+
+impl Place {
+    fn of(tensor: &Declared) -> Place {
+        Place {
+            name: tensor.name.clone(),
+            dtype: tensor.dtype.name(),
+            shape: tensor.shape.iter().map(Number::of).collect(),
+            written: false,
+        }
+    }
+}
+
+/// Returns the inputs that are prepared of others.
+fn prepared(model: &Model) -> Vec<Sorted> {
+    let name = |id: TensorId| model.tensor(id).name.clone();
+    let sorted = |own: Prepared| Sorted {
+        input: name(own.input),
+        positions: name(own.positions),
+        values: own.values.map(name),
+    };
+    model.prepared().into_iter().map(sorted).collect()
+}
+
+/// Returns a tensor with its elements in memory.
+fn held(tensor: &Tensor) -> Tensor {
+    match tensor.data {
+        Data::Hashed(_) => {
+            let elements = (0..tensor.len()).filter_map(|at| tensor.get(at));
+            Tensor { data: Data::held(tensor.dtype, elements), ..tensor.clone() }
+        }
+        _ => tensor.clone(),
+    }
 }
 
 /// Returns the tensors of a program.

@@ -31,6 +31,9 @@ pub struct Core {
     pub vector_bytes: u64,
     /// The threads that share the iterations of loops, by OpenMP; with 1 there is no word of it.
     pub threads: u32,
+    /// True if functions such as `exp` may be computed in lanes, within two units in the last place. Otherwise they are
+    /// those that a caller may replace, called a lane at a time.
+    pub approximate: bool,
 }
 
 /// A property of the data that a program rests on: one that does not hold would make it read outside of its tensors.

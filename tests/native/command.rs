@@ -49,9 +49,26 @@ fn threads_give_the_same_bits() {
 }
 
 #[test]
+fn a_page_shows_the_times_and_the_rules() {
+    let page = folder("page").join("page.html");
+    let path = page.to_str().expect("a name");
+    for row in rows("examples/bag_max.sexp", &["--html", path]) {
+        assert_eq!(row["mismatch"], Value::Null, "{row}");
+    }
+    let text = fs::read_to_string(&page).expect("a page");
+    for part in [r#""kind":"native""#, "bag_max_unchecked", r#""rule":"bag"#] {
+        assert!(text.contains(part), "no {part}");
+    }
+}
+
+#[test]
 fn sums_in_another_order_stay_within_their_bound() {
-    for model in ["examples/fusedmm.sexp", "examples/kg_scorer.sexp", "examples/dlrm_rm1.sexp"] {
-        for row in rows(model, &["--exact", "reassoc"]) {
+    let models =
+        ["fusedmm", "kg_scorer", "dlrm_rm1", "bigbird"].map(|name| format!("examples/{name}.sexp"));
+    for (model, exact) in
+        models.iter().flat_map(|model| ["reassoc", "approx"].map(|exact| (model, exact)))
+    {
+        for row in rows(model, &["--exact", exact]) {
             assert_eq!(row["mismatch"], Value::Null, "{model}: {row}");
         }
     }

@@ -27,6 +27,7 @@ impl Compiled {
             rules: vec![root.join("rules")],
             target: "cpu".to_owned(),
             schedule: "native".to_owned(),
+            threads,
             ..Options::default()
         };
         let mut sources = Sources::new(Disk);
@@ -35,7 +36,7 @@ impl Compiled {
         sources.add(&path, change(text));
         let inputs = read(&mut sources, &path, &options).expect("a model");
         let chosen = compile(&inputs, &options, Goal::Coupled).expect("a program");
-        let source = native::source(&inputs, &chosen.program, threads).expect("C");
+        let source = native::source(&inputs, &chosen.program, &options).expect("C");
         let case = Case::new(&inputs.model, None, Exactness::Bitwise).expect("data");
         let data = case.bindings(&chosen.program).expect("fits");
         Compiled { program: chosen.program, source, case, data }

@@ -1,7 +1,8 @@
 //! Programs for one core as C.
 
-use crate::pipeline::Inputs;
+use crate::pipeline::{Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::rules::Exactness;
 use ember_model::{Extent, IndexUse, Model, OffsetsUse, TensorId as ModelTensor};
 use ember_targets::c::{self, Core, Requirement, Source};
 use ember_targets::dlc::{Dim, Program, SizeId, TensorId};
@@ -14,9 +15,13 @@ use itertools::Itertools;
 /// # Errors
 ///
 /// Fails on a program for two units, and on conversions that C does not have.
-pub fn source(inputs: &Inputs, program: &Verified, threads: u32) -> Checked<Source> {
+pub fn source(inputs: &Inputs, program: &Verified, options: &Options) -> Checked<Source> {
     let requirements = requirements(&inputs.model, program);
-    let core = Core { vector_bytes: inputs.machine.core.simd_bytes, threads };
+    let core = Core {
+        vector_bytes: inputs.machine.core.simd_bytes,
+        threads: options.threads,
+        approximate: options.exact == Exactness::Approx,
+    };
     c::print(program, &requirements, core)
         .map_err(|error| vec![Diagnostic::global(format!("no C for this program: {error}"))])
 }

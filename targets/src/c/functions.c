@@ -249,6 +249,43 @@ static inline $T fold_$O_$S_$N(const $T *lanes) {
   return x[0];
 }
 
+//// fold of vectors
+// Vectors folded to one, half onto half, and then its lanes.
+static inline $T fold_$O_$S_$L_of_$C($T const *lanes) {
+  $V x[$C];
+  for (int k = 0; k < $C; k++) x[k] = load_$V(lanes + k * $N);
+  for (int half = $C / 2; half > 0; half /= 2)
+    for (int k = 0; k < half; k++) x[k] = $E;
+  return fold_$O_$S_$N((const $T *)x);
+}
+
+//// abs
+static inline $T abs_$S($T x) { return fabs$L(x); }
+
+//// abs lanes
+static inline $V abs_$V($V x) { return ($V)(($M)x & $MOST); }
+
+//// exp approximate
+// exp within 2 units in the last place: 2^n times a polynomial of the rest, whose coefficients are those of Taylor. The
+// power is made of two factors, for it alone may be too small.
+static inline f32x$N approximate_exp_f32x$N(f32x$N x) {
+  const f32x$N most = splat_f32x$N(89.0f), least = splat_f32x$N(-104.0f);
+  const f32x$N in = select_f32x$N((i32x$N)(x > most), most, select_f32x$N((i32x$N)(x < least), least, x));
+  // Adding and taking away 1.5 * 2^23 rounds to the nearest integer.
+  const f32x$N rounded = (in * 0x1.715476p+0f + 0x1.8p+23f) - 0x1.8p+23f;
+  const f32x$N n = select_f32x$N((i32x$N)(x == x), rounded, splat_f32x$N(0.0f));
+  const f32x$N r = in - n * 0x1.62e4p-1f - n * 0x1.7f7d1cp-20f;
+  f32x$N y = splat_f32x$N(0x1.a01a02p-13f);
+  y = y * r + 0x1.6c16c2p-10f;
+  y = y * r + 0x1.111112p-7f;
+  y = y * r + 0x1.555556p-5f;
+  y = y * r + 0x1.555556p-3f;
+  y = y * r + 0.5f;
+  y = y * r * r + r + 1.0f;
+  const i32x$N power = __builtin_convertvector(n, i32x$N), half = power >> 1;
+  return y * (f32x$N)((half + 127) << 23) * (f32x$N)((power - half + 127) << 23);
+}
+
 //// fetch
 // Asks for the cache lines of some bytes, to be had in the second level cache. A word or two lie in one line.
 static inline void fetch(const void *p, int64_t bytes) {

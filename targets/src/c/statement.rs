@@ -180,9 +180,26 @@ impl Writer<'_> {
         let at = self.place(&first)?.0.text();
         let function = self.functions.plain("fetch", Type::scalar(DType::U8));
         let at = if tensor.dtype == DType::U4 { format!("({at}) / 2") } else { at };
-        self.out.line(format!("{function}({name} + {at}, {bytes});"));
+        let when = self.once_a_line(addr);
+        self.out.line(format!("{when}{function}({name} + {at}, {bytes});"));
         self.asked.push(first);
         Ok(())
+    }
+
+    /// Returns the condition under which a single element is asked for by a loop over the elements of a row: only the first
+    /// of each cache line is. The row may begin amid a line, which then is asked for with the one before.
+    fn once_a_line(&self, addr: &Addr<Expr>) -> String {
+        let tensor = &self.program.tensors[addr.tensor.index()];
+        let elements = LINE * 8 / tensor.dtype.bits().max(1);
+        match (addr.index.last(), tensor.shape.last()) {
+            (Some(Expr::Register(var)), Some(Dim::Const(row)))
+                if addr.lanes.is_none() && *row > elements && self.most.contains_key(var) =>
+            {
+                let var = &self.names.registers[var.index()];
+                format!("if ({var} % {elements} == 0) ")
+            }
+            _ => String::new(),
+        }
     }
 
     fn matmul(&mut self, operands: [TensorId; 3], transposed: bool) {
