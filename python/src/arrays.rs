@@ -73,7 +73,9 @@ pub fn large_pages(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
         .or_else(|| asked::<i32>(any))
         .or_else(|| asked::<u8>(any))
         .or_else(|| asked::<i8>(any));
-    asked.ok_or_else(|| PyTypeError::new_err("the elements are not contiguous, or of a type that is not known"))
+    asked.ok_or_else(|| {
+        PyTypeError::new_err("the elements are not contiguous, or of a type that is not known")
+    })
 }
 
 /// Returns a tensor as an array that owns its elements, which are not copied.

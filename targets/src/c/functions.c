@@ -324,13 +324,21 @@ static void matmul_$S($T *restrict out, const $T *restrict a, const $T *restrict
     const int64_t columns = n - j < COLUMNS ? n - j : COLUMNS;
     for (int64_t from = 0; from < k; from += DEPTH) {
       const int64_t depth = k - from < DEPTH ? k - from : DEPTH;
-      memset(panel, 0, sizeof panel);
-      for (int64_t at = 0; at < depth; at++)
+      if (columns < COLUMNS) memset(panel, 0, sizeof panel);
+      if (transposed) {
         for (int64_t c = 0; c < columns; c++)
-          panel[at * COLUMNS + c] = transposed ? b[(j + c) * k + from + at] : b[(from + at) * n + j + c];
+          for (int64_t at = 0; at < depth; at++) panel[at * COLUMNS + c] = b[(j + c) * k + from + at];
+      } else {
+        for (int64_t at = 0; at < depth; at++)
+          memcpy(panel + at * COLUMNS, b + (from + at) * n + j, (size_t)columns * sizeof($T));
+      }
       int64_t i = 0;
       for (; i + 6 <= m; i += 6)
         block_$S(out + i * n + j, a + i * k + from, panel, 6, columns, depth, k, n, from == 0);
+      if (i + 4 <= m) {
+        block_$S(out + i * n + j, a + i * k + from, panel, 4, columns, depth, k, n, from == 0);
+        i += 4;
+      }
       for (; i < m; i++)
         block_$S(out + i * n + j, a + i * k + from, panel, 1, columns, depth, k, n, from == 0);
     }

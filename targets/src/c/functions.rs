@@ -243,6 +243,7 @@ impl Functions {
         let lanes = name.starts_with("lanes_");
         let full = match name {
             "part" => "part_i64".to_owned(),
+            "matmul" => format!("{name}_{}", ty.dtype),
             _ if lanes => format!("{name}_{ty}"),
             _ => name.to_owned(),
         };

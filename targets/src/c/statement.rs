@@ -7,6 +7,7 @@ use super::shared::{Rows, rows};
 use super::vectors::{Pieces, scalar};
 use crate::dlc::{Addr, Dim, Expr, Loop, RegisterId, Stmt, TensorId, Type};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
+use itertools::Itertools;
 use std::collections::BTreeSet;
 
 /// The rows that `matmul` multiplies at a time.
@@ -219,43 +220,43 @@ impl Writer<'_> {
             }
         };
         let ([m, k], [_, n]) = (tail(&left.shape), tail(&product.shape));
-        let call = |out: &str, a: &str, b: &str| {
-            let (name, transposed) = (ty.dtype, u8::from(transposed));
-            format!("matmul_{name}({out}, {a}, {b}, {m}, {k}, {n}, {transposed});")
+        // Batches that are multiplied by one matrix are rows of one product.
+        let (m, batches) = match left.shape.as_slice() {
+            [batches, _, _] if tensors[2].shape.len() == 3 => (m, Some(extent(batches))),
+            [batches, _, _] => (format!("{} * {m}", extent(batches)), None),
+            _ => (m, None),
+        };
+        let (name, transposed) = (ty.dtype, u8::from(transposed));
+        let call = |first: [String; 3], rows: &str| {
+            let [out, a, b] = first;
+            format!("matmul_{name}({out}, {a}, {b}, {rows}, {k}, {n}, {transposed});")
         };
         let threads = self.threads;
         let shares = threads > 1 && self.depth == 0;
-        let line = match left.shape.as_slice() {
-            [batches, _, _] => {
-                let own =
-                    if tensors[2].shape.len() == 3 { format!("{b} + p * {k} * {n}") } else { b };
-                let (out, a) = (format!("{out} + p * {m} * {n}"), format!("{a} + p * {m} * {k}"));
-                let call = call(&out, &a, &own);
-                if shares {
-                    self.out.line(format!("#pragma omp parallel for num_threads({threads})"));
-                }
-                format!("for (int64_t p = 0; p < {}; p++) {call}", extent(batches))
+        if let Some(batches) = batches {
+            let own = |tensor: &str, elements: [&str; 2]| {
+                format!("{tensor} + p * {}", elements.iter().format(" * "))
+            };
+            let call = call([own(&out, [&m, &n]), own(&a, [&m, &k]), own(&b, [&k, &n])], &m);
+            if shares {
+                self.out.line(format!("#pragma omp parallel for num_threads({threads})"));
             }
-            _ if shares => {
-                let function = self.functions.plain("part", Type::scalar(DType::I64));
-                let work = format!("if ({m} * {k} * {n} > 100000)");
-                self.out.line(format!("#pragma omp parallel for num_threads({threads}) {work}"));
-                self.out.open(format!("for (int64_t p = 0; p < {threads}; p++)"));
-                let (first, rows) = (self.names.fresh("first"), self.names.fresh("count"));
-                let bound = |part: &str| format!("{function}({m}, {ROWS}, {part}, {threads})");
-                let (from, to) = (bound("p"), bound("p + 1"));
-                self.out.line(format!("const int64_t {first} = {from}, {rows} = {to} - {first};"));
-                let (out, a) = (format!("{out} + {first} * {n}"), format!("{a} + {first} * {k}"));
-                let (name, transposed) = (ty.dtype, u8::from(transposed));
-                self.out.line(format!(
-                    "matmul_{name}({out}, {a}, {b}, {rows}, {k}, {n}, {transposed});"
-                ));
-                self.out.close();
-                return;
-            }
-            _ => call(&out, &a, &b),
-        };
-        self.out.line(line);
+            self.out.line(format!("for (int64_t p = 0; p < {batches}; p++) {call}"));
+        } else if shares {
+            let function = self.functions.plain("part", Type::scalar(DType::I64));
+            let work = format!("if ({m} * {k} * {n} > 100000)");
+            self.out.line(format!("#pragma omp parallel for num_threads({threads}) {work}"));
+            self.out.open(format!("for (int64_t p = 0; p < {threads}; p++)"));
+            let (first, rows) = (self.names.fresh("first"), self.names.fresh("count"));
+            let bound = |part: &str| format!("{function}({m}, {ROWS}, {part}, {threads})");
+            let (from, to) = (bound("p"), bound("p + 1"));
+            self.out.line(format!("const int64_t {first} = {from}, {rows} = {to} - {first};"));
+            let own = |tensor: &str, row: &str| format!("{tensor} + {first} * {row}");
+            self.out.line(call([own(&out, &n), own(&a, &k), b], &rows));
+            self.out.close();
+        } else {
+            self.out.line(call([out, a, b], &m));
+        }
     }
 
     /// Writes the body of a loop that runs once.
