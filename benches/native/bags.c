@@ -90,6 +90,7 @@ int expert(const int64_t *sizes, void *const *tensors, int checked) {
     for (int64_t l = own.offsets[bag], end = own.offsets[bag + 1]; l < end; l++) {
       ask(&own, l);
       const int64_t row = own.indices[l];
+#pragma GCC unroll 16
       for (int p = 0; p < VECTORS; p++) {
         lanes x = row_part(own.table + row * WIDTH + 16 * p);
         if (QUANTISED) x = x * own.scales[2 * row] + own.scales[2 * row + 1];
