@@ -4,10 +4,12 @@
 use crate::cli;
 use crate::compiler::Error;
 use crate::job::{self, Done, Scope};
+use crate::native;
 use crate::report::Report;
 use crate::shipped::{self, Shipped};
 use crate::single::{self, Ran};
 use clap::ValueEnum;
+use ember_compile::machines;
 use ember_compile::models;
 use ember_compile::pipeline::{self, Arrays, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
@@ -21,6 +23,8 @@ use ember_tools::progress::Line;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+pub use crate::native::{Argument, Callable, Number, Output, Place, Sorted, Step};
 
 /// The settings of a compilation.
 #[derive(Clone, Debug)]
@@ -37,14 +41,17 @@ pub struct Settings {
     pub seed: Option<u64>,
     /// True to compile and run the programs of the other schedules, too, for comparison.
     pub compare: bool,
+    /// The threads of a program for this machine.
+    pub threads: u32,
 }
 
 impl Default for Settings {
     /// The shipped rules, for the default machine, bit for bit, without comparison.
     fn default() -> Settings {
-        let Options { target, schedule, exact, seed, .. } = Options::default();
+        let Options { target, schedule, exact, seed, threads, .. } = Options::default();
         let rules = vec![PathBuf::from(shipped::DEFAULT)];
-        Settings { rules, target, schedule, exact: exact.name().to_owned(), seed, compare: false }
+        let exact = exact.name().to_owned();
+        Settings { rules, target, schedule, exact, seed, compare: false, threads }
     }
 }
 
@@ -63,6 +70,7 @@ impl Settings {
             exact,
             seed: self.seed,
             inputs: inputs.map(Arrays::Held),
+            threads: self.threads,
             ..Options::default()
         })
     }
@@ -86,6 +94,37 @@ pub struct Built {
 pub fn missing(path: &Path) -> Result<Vec<(String, String)>, Error> {
     let sources = Sources::new(Shipped::default());
     models::missing(&sources, path).map_err(|errors| Error::new(&sources, &errors))
+}
+
+/// Returns true if programs for a machine run in the simulator: it has an access unit. One without is a core like that of
+/// this machine.
+///
+/// # Errors
+///
+/// Fails if there is no such machine.
+pub fn is_simulated(target: &str) -> Result<bool, Error> {
+    let mut sources = Sources::new(Shipped::default());
+    let machine = machines::load(&mut sources, target);
+    machine.map(|own| own.has_access_unit()).map_err(|errors| Error::new(&sources, &errors))
+}
+
+/// Compiles the model in a file to a library for this machine, as [`Built::compile`] does for a simulated one.
+///
+/// # Errors
+///
+/// Fails as [`Built::compile`] does, and without a C compiler.
+pub fn callable(
+    model: &Path,
+    arrays: Option<BTreeMap<String, Tensor>>,
+    settings: &Settings,
+) -> Result<Callable, Error> {
+    let mut sources = Sources::new(Shipped::default());
+    let options = settings.options(arrays);
+    let made = options.and_then(|options| {
+        let inputs = pipeline::read(&mut sources, model, &options)?;
+        native::callable(inputs, &options)
+    });
+    made.map_err(|errors| Error::new(&sources, &errors))
 }
 
 /// The result of a call.

@@ -2,6 +2,7 @@
 //! which the script of `html/page.html` draws every table and picture, so that a figure has one source.
 
 use crate::bench::Row;
+use crate::native::NativeReport;
 use crate::report::Report;
 use crate::sweep::Summary;
 use crate::tune::Summary as Tuned;
@@ -33,6 +34,13 @@ pub enum Page<'a> {
         /// The text of the chosen program by lines.
         lines: Vec<Line>,
         /// The chains of rules that lead to the chosen program, by group of statements.
+        groups: Value,
+    },
+    /// The job for this machine.
+    Native {
+        /// Its report.
+        report: &'a NativeReport,
+        /// The chains of rules that lead to the fastest program, by group of statements.
         groups: Value,
     },
     /// All workloads.

@@ -1,9 +1,12 @@
 //! The job for a machine without an access unit: compiles a model to C, compiles that for this machine, runs it beside
 //! simpler programs, and compares outputs with the reference. Times are those of a clock.
 
+mod callable;
 mod measure;
 mod report;
 
+pub(crate) use callable::callable;
+pub use callable::{Argument, Callable, Number, Output, Place, Sorted, Step};
 pub(crate) use report::{NativeReport, text};
 
 use crate::job::reason;
@@ -20,7 +23,7 @@ use ember_targets::verify::Verified;
 use ember_tools::progress::Line;
 use report::{Program, Row};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The schedules of the programs that the best one is compared with.
@@ -65,7 +68,7 @@ pub(crate) fn complete(machine: &mut Machine) -> Option<Found> {
 pub(crate) fn build(inputs: &Inputs, options: &Options, to: &Path) -> Checked<Source> {
     let schedule = inputs.schedule(&options.schedule)?;
     let chosen = compile_by(inputs, options, schedule, Goal::Coupled)?;
-    let source = native::source(inputs, &chosen.program)?;
+    let source = native::source(inputs, &chosen.program, options)?;
     let compiler = Compiler::find().map_err(failed)?;
     compiler.compile_to(&source, contraction(options.exact), to).map_err(failed)?;
     Ok(source)
@@ -109,6 +112,7 @@ pub(crate) fn run(
         compiler: compiler.version().to_owned(),
         seed: case.instance.seed,
         exact: options.exact.name().to_owned(),
+        threads: options.threads,
         programs: rows,
         best: program,
         expected: Vec::new(),
@@ -118,15 +122,25 @@ pub(crate) fn run(
 
 /// Compiles a model by a schedule, and loads the program.
 fn prepare(inputs: &Inputs, options: &Options, compiler: &Compiler, name: &str) -> Checked<Ready> {
-    let schedule = inputs.schedule(name)?;
-    let chosen = compile_by(inputs, options, schedule, Goal::Coupled)?;
-    let source = native::source(inputs, &chosen.program)?;
     let started = Instant::now();
-    let path = compiler.compile(&source, contraction(options.exact)).map_err(failed)?;
+    let (program, source, path) = compiled(inputs, options, compiler, name)?;
     let library = Library::load(&path, &source)
         .map_err(|error| vec![Diagnostic::global(error.to_string())])?;
     let compile_ms = started.elapsed().as_secs_f64() * 1e3;
-    Ok(Ready { name: name.to_owned(), program: chosen.program, source, library, compile_ms })
+    Ok(Ready { name: name.to_owned(), program, source, library, compile_ms })
+}
+
+/// Compiles a model by a schedule to a library.
+fn compiled(
+    inputs: &Inputs,
+    options: &Options,
+    compiler: &Compiler,
+    schedule: &str,
+) -> Checked<(Verified, Source, PathBuf)> {
+    let chosen = compile_by(inputs, options, inputs.schedule(schedule)?, Goal::Coupled)?;
+    let source = native::source(inputs, &chosen.program, options)?;
+    let path = compiler.compile(&source, contraction(options.exact)).map_err(failed)?;
+    Ok((chosen.program, source, path))
 }
 
 /// The runs of one program.

@@ -34,6 +34,7 @@ fn main() {
             Ok(())
         }),
         drawing("the page of the report shows its figures", report),
+        drawing("the page of this machine shows times, the program and its rules", native),
         drawing("the page of the bench shows its figures", bench),
         drawing("the page of a sweep shows its points and curves", sweep),
         drawing("the page of a tuning shows its evaluations", tuning),
@@ -84,6 +85,16 @@ fn shows(drawn: &str, cycles: impl Iterator<Item = Value>) {
     let found: BTreeSet<&str> = figures(drawn).into_iter().collect();
     for cycles in cycles.filter(Value::is_u64) {
         assert!(found.contains(cycles.to_string().as_str()), "{cycles} is not among {found:?}");
+    }
+}
+
+fn native(browser: &str) {
+    let (ran, path) = page("native", &["tests/models/bag.sexp", "--target", "cpu", "--json"]);
+    let drawn = drawn(browser, &path);
+    let programs = ran.json()["programs"].as_array().expect("programs").len();
+    assert_eq!(figures(&drawn).len(), programs, "each program has its time");
+    for part in ["Programs in turn", "for (int64_t t = 0; t &lt; ", "The rules that lead to"] {
+        assert!(drawn.contains(part), "{part} is missing");
     }
 }
 

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._cluster import divided
+from ._cpu import NativeProgram as NativeProgram
+from ._cpu import large_pages as large_pages
 from ._native import EmberError
 from ._program import Program, Report
 from ._program import compile as compile
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EmberError",
+    "NativeProgram",
     "Program",
     "Report",
     "Sweep",
@@ -41,6 +44,7 @@ __all__ = [
     "compile",
     "equiv",
     "explain",
+    "large_pages",
     "read",
     "saturate",
     "self_test",

@@ -38,7 +38,21 @@ def compile(
     exact: str,
     seed: int | None,
     compare: bool,
+    threads: int,
     progress: Progress,
 ) -> Native: ...
+def is_simulated(target: str) -> bool: ...
+def callable(
+    path: str,
+    arrays: Mapping[str, np.ndarray[Any, Any]] | None,
+    *,
+    rules: Sequence[str],
+    target: str,
+    schedule: str,
+    exact: str,
+    seed: int | None,
+    threads: int,
+) -> tuple[str, dict[str, np.ndarray[Any, Any]]]: ...
+def large_pages(array: np.ndarray[Any, Any]) -> bool: ...
 def missing(path: str) -> list[tuple[str, str]]: ...
 def command(words: Sequence[str], progress: Progress) -> None: ...

@@ -13,6 +13,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _native
+from ._cpu import NativeProgram
 from ._progress import shown
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -149,19 +150,22 @@ def compile(
     rules: Sequence[PathLike] = ("default",),
     seed: int | None = None,
     compare: bool = False,
-) -> Program:
+    threads: int = 1,
+) -> Program | NativeProgram:
     """Compiles a model.
 
     Args:
         model: a `torch.nn.Module`, or the path of a program that a framework exported or of a model's text.
         example_inputs: arrays or tensors, in the order of the arguments (tuples and lists in them count one by one) or
             by name. A module needs them. Without them, a file's data is what it describes, made by `seed`.
-        target: the name of a machine, or the file that describes it.
+        target: the name of a machine, or the file that describes it. One without an access unit, such as "cpu", stands
+            for this machine: the result is a `NativeProgram`, which calls a compiled function.
         exact: "bitwise", "reassoc" (sums may be reordered) or "approx".
-        schedule: the schedule of the rules that makes the program.
+        schedule: the schedule of the rules that makes the program; for this machine "native" stands for "search".
         rules: files and folders of rules; "default" stands for those of the package.
         seed: the seed of data that is not given.
         compare: True to compile and run the programs of the other schedules, too.
+        threads: the threads that share the rows of loops, on this machine.
 
     Raises:
         EmberError: if something is not well-formed or has no counterpart, with its place.
@@ -179,6 +183,7 @@ def compile(
         exact=exact,
         seed=seed,
         compare=compare,
+        threads=threads,
     )
     if isinstance(model, (str, os.PathLike)):
         return _compiled(os.fspath(model), arrays, settings)
@@ -192,12 +197,21 @@ def compile(
         path = Path(folder, f"{type(model).__name__.lower()}.pt2")
         with torch.no_grad():
             torch.export.save(torch.export.export(model.eval(), tuple(example_inputs)), path)
-        return _compiled(str(path), arrays, settings)
+        return _compiled(str(path), arrays, settings, model)
 
 
-def _compiled(path: str, arrays: dict[str, np.ndarray] | None, settings: dict[str, Any]) -> Program:
-    with shown("compile") as progress:
-        return Program(_native.compile(path, arrays, **settings, progress=progress))
+def _compiled(
+    path: str, arrays: dict[str, np.ndarray] | None, settings: dict[str, Any], module: Any = None
+) -> Program | NativeProgram:
+    if _native.is_simulated(settings["target"]):
+        with shown("compile") as progress:
+            return Program(_native.compile(path, arrays, **settings, progress=progress))
+    if settings.pop("compare"):
+        raise TypeError("`compare` is for simulated machines")
+    if settings["schedule"] == "search":
+        settings["schedule"] = "native"
+    layout, constants = _native.callable(path, arrays, **settings)
+    return NativeProgram(json.loads(layout), constants, module)
 
 
 def is_tensor(value: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.fx.passes.split_module import split_module
 
-from . import EmberError, _native, compile
+from . import EmberError, NativeProgram, _native, compile
 
 log = logging.getLogger("ember_rewrite")
 
@@ -141,8 +141,21 @@ class Compiled:
         self.program: Any = None
         self.version: list[tuple[int, int]] | None = None
         """The addresses and versions of the held tensors; None before the first call."""
+        self.native: tuple[NativeProgram, list[int], list[tuple[int, int]]] | None = None
+        """A native function on all tensors' own memory: the places of its arguments, and the addresses of held ones."""
 
     def __call__(self, *inputs: Any) -> Any:
+        if self.native is not None and not torch.is_grad_enabled():
+            program, free, held = self.native
+            for place, address in held:
+                if inputs[place].data_ptr() != address:
+                    break
+            else:
+                result = program(*[inputs[place] for place in free])
+                return result if type(result) is tuple else (result,)
+        return self._slowly(*inputs)
+
+    def _slowly(self, *inputs: Any) -> Any:
         if torch.is_grad_enabled() and any(
             isinstance(value, torch.Tensor) and value.requires_grad for value in inputs
         ):
@@ -154,6 +167,10 @@ class Compiled:
         if version != self.version:
             self.version = version
             self.program = self._compiled(held, free)
+            self.native = None
+            if isinstance(self.program, NativeProgram) and not self.program.copies:
+                addresses = [(place, value.data_ptr()) for place, value in held.items()]
+                self.native = (self.program, [n for n in range(len(inputs)) if n not in held], addresses)
         if self.program is None:
             return self.graph(*inputs)
         results = self.program(*free)

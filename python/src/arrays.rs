@@ -58,6 +58,26 @@ fn elements<T: Element + Copy>(array: &Bound<'_, PyAny>) -> PyResult<Option<Arc<
     Ok(Some(Arc::new(elements)))
 }
 
+/// Asks the system for large pages under the elements of a contiguous array, and returns true if it agreed.
+pub fn large_pages(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
+    fn asked<T: Element>(array: &Bound<'_, PyAny>) -> Option<bool> {
+        let array = array.cast::<PyArrayDyn<T>>().ok()?.try_readonly().ok()?;
+        let elements = array.as_slice().ok()?;
+        Some(ember_native::large_pages(elements))
+    }
+    let any = array.as_any();
+    let asked = asked::<f32>(any)
+        .or_else(|| asked::<f64>(any))
+        .or_else(|| asked::<f16>(any))
+        .or_else(|| asked::<i64>(any))
+        .or_else(|| asked::<i32>(any))
+        .or_else(|| asked::<u8>(any))
+        .or_else(|| asked::<i8>(any));
+    asked.ok_or_else(|| {
+        PyTypeError::new_err("the elements are not contiguous, or of a type that is not known")
+    })
+}
+
 /// Returns a tensor as an array that owns its elements, which are not copied.
 pub fn array<'py>(py: Python<'py>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
     fn made<'py, T: Element + Copy>(

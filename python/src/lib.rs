@@ -8,6 +8,7 @@ use arrays::{array, tensors};
 use ember_rewrite::built::{self, Built, Called, Settings};
 use ember_rewrite::{Error, cli};
 use interrupt::{interruptible, watched};
+use numpy::PyUntypedArray;
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -70,7 +71,7 @@ impl Native {
 
 /// Compiles the model in a file on arrays.
 #[pyfunction]
-#[pyo3(signature = (path, arrays, *, rules, target, schedule, exact, seed, compare, progress))]
+#[pyo3(signature = (path, arrays, *, rules, target, schedule, exact, seed, compare, threads, progress))]
 #[allow(clippy::too_many_arguments, reason = "they are the keywords of the Python function")]
 fn compile(
     py: Python<'_>,
@@ -82,12 +83,54 @@ fn compile(
     exact: String,
     seed: Option<u64>,
     compare: bool,
+    threads: u32,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Native> {
-    let settings = Settings { rules, target, schedule, exact, seed, compare };
+    let settings = Settings { rules, target, schedule, exact, seed, compare, threads };
     let arrays = arrays.as_ref().map(tensors).transpose()?;
     let built = watched(py, progress, move |line| Built::compile(&path, arrays, &settings, line))?;
     Ok(Native { built: Arc::new(built.map_err(raised)?) })
+}
+
+/// Returns true if programs for a machine run in the simulator.
+#[pyfunction]
+fn is_simulated(target: &str) -> PyResult<bool> {
+    built::is_simulated(target).map_err(raised)
+}
+
+/// The description of a library as JSON text, and the tensors that are no arguments.
+type Callable<'py> = (String, BTreeMap<String, Bound<'py, PyAny>>);
+
+/// Compiles the model in a file to a library for this machine.
+#[pyfunction]
+#[pyo3(signature = (path, arrays, *, rules, target, schedule, exact, seed, threads))]
+#[allow(clippy::too_many_arguments, reason = "they are the keywords of the Python function")]
+fn callable<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    arrays: Option<BTreeMap<String, Bound<'py, PyAny>>>,
+    rules: Vec<PathBuf>,
+    target: String,
+    schedule: String,
+    exact: String,
+    seed: Option<u64>,
+    threads: u32,
+) -> PyResult<Callable<'py>> {
+    let settings = Settings { rules, target, schedule, exact, seed, compare: false, threads };
+    let arrays = arrays.as_ref().map(tensors).transpose()?;
+    let made = interruptible(py, move || built::callable(&path, arrays, &settings))?;
+    let mut made = made.map_err(raised)?;
+    let constants = std::mem::take(&mut made.constants).into_iter();
+    let constants = constants.map(|(name, tensor)| Ok((name, array(py, tensor)?)));
+    let constants = constants.collect::<PyResult<_>>()?;
+    // The description is plain data with string keys, so serialising it cannot fail.
+    Ok((serde_json::to_string(&made).unwrap_or_default(), constants))
+}
+
+/// Asks the system to hold the elements of a contiguous array in large pages, and returns true if it agreed.
+#[pyfunction]
+fn large_pages(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
+    arrays::large_pages(array)
 }
 
 /// Returns the operators of a PyTorch program in a file that have no counterpart, by the name of the result, with reasons.
@@ -110,6 +153,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sweep::Sweep>()?;
     module.add_function(wrap_pyfunction!(sweep::sweep_point, module)?)?;
     module.add_function(wrap_pyfunction!(compile, module)?)?;
+    module.add_function(wrap_pyfunction!(is_simulated, module)?)?;
+    module.add_function(wrap_pyfunction!(callable, module)?)?;
+    module.add_function(wrap_pyfunction!(large_pages, module)?)?;
     module.add_function(wrap_pyfunction!(missing, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)
 }

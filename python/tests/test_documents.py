@@ -41,3 +41,11 @@ def test_the_module_of_readme_compiles():
     names = {}
     exec(example("A module, compiled"), names)
     assert names["program"].cycles == names["program"].report.cycles
+
+
+def test_the_function_of_readme_runs():
+    torch = pytest.importorskip("torch")
+    names = {"ember_rewrite": ember_rewrite, "torch": torch}
+    exec(example("On this machine"), names)
+    expected = names["bag"](*names["inputs"])
+    assert torch.allclose(names["out"], expected)

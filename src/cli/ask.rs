@@ -76,6 +76,7 @@ impl Asked {
             candidates: self.candidates.max(1),
             cycle_limit: default.cycle_limit,
             rank: !self.no_rank,
+            threads: default.threads,
         }
     }
 

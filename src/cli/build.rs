@@ -1,6 +1,6 @@
 //! The `build` command: a model as a shared library for this machine.
 
-use super::common::{Exact, NATIVE};
+use super::common::{Exact, MOST_THREADS, NATIVE};
 use super::output::write_output;
 use super::rule_paths::RulePaths;
 use crate::native;
@@ -23,6 +23,9 @@ pub(super) struct BuildArgs {
     /// The least exact rules that may run.
     #[arg(long, value_enum, default_value_t = Exact::Bitwise)]
     exact: Exact,
+    /// The threads that share the rows of loops.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS))]
+    threads: u32,
     /// The library. The header gets the same name with the ending `.h`.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -38,6 +41,7 @@ impl BuildArgs {
             target: HERE.to_owned(),
             schedule: self.schedule.clone(),
             exact: self.exact.into(),
+            threads: self.threads,
             ..Options::default()
         };
         let header = self.output.with_extension("h");

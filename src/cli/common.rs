@@ -89,6 +89,9 @@ pub(super) struct Common {
     /// The most cycles that a program may run.
     #[arg(long, value_name = "N", default_value_t = Options::default().cycle_limit)]
     pub cycle_limit: u64,
+    /// The threads of a program in C, which share the rows of its loops.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS))]
+    pub threads: u32,
     /// Let the cost model choose, and run no candidate: with `--emit`, nothing is run at all.
     #[arg(long)]
     pub no_rank: bool,
@@ -134,6 +137,9 @@ pub(super) struct Common {
     pub tolerance: Option<Tolerance>,
 }
 
+/// The most threads of a program.
+pub(super) const MOST_THREADS: i64 = 1024;
+
 /// The schedule for a machine without an access unit.
 pub(super) const NATIVE: &str = "native";
 
@@ -165,6 +171,7 @@ impl Common {
             cycle_limit: self.cycle_limit,
             inputs: self.inputs.clone().map(Arrays::File),
             rank: !self.no_rank,
+            threads: self.threads,
         }
     }
 }

@@ -93,13 +93,17 @@ fn native_job(
     expected: Option<Expected>,
     line: &Line,
 ) -> Checked<ExitCode> {
-    let refused = [("--timeline", common.timeline.is_some()), ("--html", common.html.is_some())];
-    if let Some((option, _)) = refused.into_iter().find(|(_, given)| *given) {
+    if common.timeline.is_some() {
         let message =
-            format!("`{option}` shows what a simulator records, and this machine is not simulated");
+            "`--timeline` shows what a simulator records, and this machine is not simulated";
         return Err(vec![Diagnostic::global(message).with_help("choose another `--target`")]);
     }
     let mut done = native::run(inputs, options, found, line)?;
+    if let Some(path) = &common.html {
+        let options = Options { schedule: done.report.best.schedule.clone(), ..options.clone() };
+        let groups = explained(inputs, &options, line)?;
+        write_output(path, html::page(&Page::Native { report: &done.report, groups }))?;
+    }
     line.done();
     write_outputs(common, Some(&inputs.model), &done.outputs)?;
     done.report.expected =

@@ -25,6 +25,8 @@ pub(crate) struct NativeReport {
     pub seed: u64,
     /// The least exact rules that ran.
     pub exact: String,
+    /// The threads that share the rows of loops.
+    pub threads: u32,
     /// Every program.
     pub programs: Vec<Row>,
     /// The fastest program.
@@ -46,7 +48,7 @@ pub(crate) struct Described {
     vector_registers: u64,
     /// The bytes of the data caches, from the first level.
     caches: Vec<u64>,
-    /// The threads that run at the same time; programs use one.
+    /// The threads that run at the same time.
     threads: usize,
 }
 
@@ -74,7 +76,7 @@ pub(crate) struct Row {
     seconds: Option<f64>,
     /// The times in seconds that a quarter and three quarters of the runs stayed below.
     quartiles: Option<[f64; 2]>,
-    /// The milliseconds that compiling the C text and loading it took.
+    /// The milliseconds from the model to the loaded function.
     time_ms: Option<f64>,
     /// True if every output is as it should be.
     pub valid: bool,
@@ -128,7 +130,12 @@ pub(crate) fn text(report: &NativeReport) -> String {
         let Described { vectors, vector_registers, threads, .. } = machine;
         format!(
             "found: {vectors}, {vector_registers} vector registers, caches of {caches}, {threads} \
-             threads of which one is used"
+             threads of which {} used",
+            if report.threads == 1 {
+                "one is".to_owned()
+            } else {
+                format!("{} are", report.threads)
+            }
         )
     });
     let fastest = format!("The fastest is `{}`, which is shown above.", report.best.schedule);

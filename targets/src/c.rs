@@ -14,6 +14,7 @@ mod functions;
 mod interface;
 mod lines;
 mod names;
+mod shared;
 mod statement;
 mod vectors;
 
@@ -28,10 +29,15 @@ pub use functions::{Exported, Function};
 pub struct Core {
     /// The bytes of one vector register, a power of two of at least 8.
     pub vector_bytes: u64,
+    /// The threads that share the iterations of loops, by OpenMP; with 1 there is no word of it.
+    pub threads: u32,
+    /// True if functions such as `exp` may be computed in lanes, within two units in the last place. Otherwise they are
+    /// those that a caller may replace, called a lane at a time.
+    pub approximate: bool,
 }
 
 /// A property of the data that a program rests on: one that does not hold would make it read outside of its tensors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Requirement {
     /// Every element is at least 0 and below an extent.
     Below {
@@ -62,6 +68,8 @@ pub struct Source {
     pub text: String,
     /// The text of the header with the declarations of the exported functions.
     pub header: String,
+    /// True if threads share loops, so that a compiler needs `-fopenmp`; without it one thread runs them.
+    pub threaded: bool,
     /// The functions on numbers that a caller may replace.
     pub replaceable: Vec<Exported>,
 }

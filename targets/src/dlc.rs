@@ -78,7 +78,7 @@ pub struct TensorDecl {
 }
 
 /// One extent of a shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dim {
     /// An extent known at compile time.
     Const(u64),

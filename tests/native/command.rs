@@ -1,8 +1,8 @@
 //! The command on this machine, from outside.
 
+use super::compiled::{examples, folder};
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Runs the command in the repository, with some variables of the environment.
@@ -10,14 +10,6 @@ fn ember(args: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ember-rewrite"));
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(args);
     command.envs(environment.iter().copied()).output().expect("the command runs")
-}
-
-/// Returns an empty folder for a test.
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native").join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
 }
 
 fn errors(output: &Output) -> String {
@@ -35,15 +27,7 @@ fn rows(model: &str, more: &[&str]) -> Vec<Value> {
 
 #[test]
 fn every_example_gives_the_bits_of_the_reference() {
-    let mut models: Vec<PathBuf> =
-        fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples"))
-            .expect("examples")
-            .map(|entry| entry.expect("a file").path())
-            .filter(|path| path.extension().is_some_and(|ending| ending == "sexp"))
-            .collect();
-    models.sort();
-    assert!(models.len() >= 13);
-    for model in models {
+    for model in examples() {
         let model = model.to_str().expect("a name");
         for row in rows(model, &[]) {
             assert_eq!(row["mismatch"], Value::Null, "{model}: {row}");
@@ -53,9 +37,38 @@ fn every_example_gives_the_bits_of_the_reference() {
 }
 
 #[test]
+fn threads_give_the_same_bits() {
+    for model in ["bag_mean", "gcn", "kg_scorer", "fusedmm", "dlrm_rm1", "bigbird", "bag_max"] {
+        let text =
+            ember(&[&format!("examples/{model}.sexp"), "--emit", "c", "--threads", "3"], &[]);
+        assert!(String::from_utf8_lossy(&text.stdout).contains("#pragma omp"), "{model}");
+        for row in rows(&format!("examples/{model}.sexp"), &["--threads", "3"]) {
+            assert_eq!(row["mismatch"], Value::Null, "{model}: {row}");
+        }
+    }
+}
+
+#[test]
+fn a_page_shows_the_times_and_the_rules() {
+    let page = folder("page").join("page.html");
+    let path = page.to_str().expect("a name");
+    for row in rows("examples/bag_max.sexp", &["--html", path]) {
+        assert_eq!(row["mismatch"], Value::Null, "{row}");
+    }
+    let text = fs::read_to_string(&page).expect("a page");
+    for part in [r#""kind":"native""#, "bag_max_unchecked", r#""rule":"bag"#] {
+        assert!(text.contains(part), "no {part}");
+    }
+}
+
+#[test]
 fn sums_in_another_order_stay_within_their_bound() {
-    for model in ["examples/fusedmm.sexp", "examples/kg_scorer.sexp", "examples/dlrm_rm1.sexp"] {
-        for row in rows(model, &["--exact", "reassoc"]) {
+    let models =
+        ["fusedmm", "kg_scorer", "dlrm_rm1", "bigbird"].map(|name| format!("examples/{name}.sexp"));
+    for (model, exact) in
+        models.iter().flat_map(|model| ["reassoc", "approx"].map(|exact| (model, exact)))
+    {
+        for row in rows(model, &["--exact", exact]) {
             assert_eq!(row["mismatch"], Value::Null, "{model}: {row}");
         }
     }
@@ -96,7 +109,7 @@ fn no_compiler() {
 
 #[test]
 fn a_compiler_that_fails() {
-    let (folder, cache) = (folder("fails"), self::folder("fails-cache"));
+    let (folder, cache) = (folder("fails"), super::compiled::folder("fails-cache"));
     let compiler = folder.join("cc");
     fs::write(&compiler, "#!/bin/sh\n[ \"$1\" = --version ] && echo broken 1 && exit\necho out of order >&2\nexit 1\n")
         .expect("is written");

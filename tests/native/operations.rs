@@ -89,11 +89,12 @@ fn check(operation: &Operation<'_>) -> usize {
     for (lanes, vector_bytes) in LANES.into_iter().zip(CORES.into_iter().cycle()) {
         let name = format!("{} on {lanes} lanes, vectors of {vector_bytes} bytes", operation.name);
         let program = verify(program(operation, lanes), &Limits::NONE).expect("is well-formed");
-        let source = match c::print(&program, &[], Core { vector_bytes }) {
-            Ok(source) => source,
-            Err(Error::Conversion { .. } | Error::HalfBytes(_)) => continue,
-            Err(error) => panic!("{name}: {error}"),
-        };
+        let source =
+            match c::print(&program, &[], Core { vector_bytes, threads: 1, approximate: false }) {
+                Ok(source) => source,
+                Err(Error::Conversion { .. } | Error::HalfBytes(_)) => continue,
+                Err(error) => panic!("{name}: {error}"),
+            };
         let path =
             compiler.compile(&source, Contraction::Off).unwrap_or_else(|e| panic!("{name}: {e}"));
         let library = Library::load(&path, &source).expect("loads");
@@ -139,6 +140,72 @@ fn unary_operations() {
             let of = move |a: Expr, _, _| Expr::Unary(*op, Box::new(a));
             let name = format!("{} of {ty}", op.name());
             check(&Operation { name, inputs: [ty, ty], output: ty, of: &of });
+        }
+    }
+}
+
+/// Returns a bound on the distance of two numbers in units in the last place.
+fn units(a: f32, b: f32) -> u64 {
+    let order = |x: f32| i64::from(x.to_bits() as i32 & i32::MAX) * if x < 0.0 { -1 } else { 1 };
+    if a.is_nan() && b.is_nan() { 0 } else { order(a).abs_diff(order(b)) }
+}
+
+#[test]
+fn an_approximate_exponential() {
+    let compiler = Compiler::find().expect("a C compiler");
+    let of = |a: Expr, _: Expr, _: u32| Expr::Unary(UnaryOp::Exp, Box::new(a));
+    let ty = DType::F32;
+    let operation = Operation { name: "exp".into(), inputs: [ty, ty], output: ty, of: &of };
+    let program = verify(program(&operation, 16), &Limits::NONE).expect("is well-formed");
+    let core = Core { vector_bytes: 32, threads: 1, approximate: true };
+    let source = c::print(&program, &[], core).expect("C");
+    assert!(source.replaceable.is_empty(), "nothing is called a lane at a time");
+    let path = compiler.compile(&source, Contraction::Fast).expect("compiles");
+    let library = Library::load(&path, &source).expect("loads");
+    let special = [0.0, -0.0, 88.7, 88.73, 100.0, -87.4, -103.9, -104.1, f32::NAN, 1e-30];
+    let ends = [f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN];
+    let mut all =
+        special.into_iter().chain(ends).chain((0..100_000).map(|k| k as f32 * 0.002 - 105.0));
+    while let Some(first) = all.next() {
+        let own: Vec<f32> =
+            std::iter::once(first).chain(all.by_ref()).take(ELEMENTS as usize).collect();
+        let own: Vec<f32> =
+            own.iter().copied().chain(std::iter::repeat(0.0)).take(ELEMENTS as usize).collect();
+        let tensor = |x: &[f32]| Tensor {
+            dtype: ty,
+            shape: vec![u64::from(ELEMENTS)],
+            data: Data::F32(std::sync::Arc::new(x.to_vec())),
+        };
+        let mut buffers = Buffers::new(&program, &[tensor(&own), tensor(&own), tensor(&own)], &[])
+            .expect("is small");
+        library.call(&mut buffers).expect("nothing is required");
+        let Data::F32(found) = &buffers.tensors()[2].data else { panic!("of f32") };
+        for (x, y) in own.iter().zip(&**found) {
+            let exact = UnaryOp::Exp.f32(*x);
+            assert!(units(exact, *y) <= 2, "exp({x}) is {exact}, not {y}");
+        }
+    }
+}
+
+#[test]
+fn absolute_values_and_folds_of_vectors() {
+    for ty in [DType::F32, DType::F64] {
+        let zero = Scalar::from_f64(ty, 0.0);
+        let wide =
+            move |x: Expr, lanes| if lanes == 1 { x } else { Expr::Broadcast(lanes, Box::new(x)) };
+        let abs = move |a: Expr, _: Expr, lanes: u32| {
+            let zero = wide(Expr::Const(zero), lanes);
+            let negated = Expr::Binary(BinaryOp::Sub, Box::new(zero), Box::new(a.clone()));
+            Expr::Binary(BinaryOp::Max, Box::new(a), Box::new(negated))
+        };
+        check(&Operation { name: format!("abs of {ty}"), inputs: [ty, ty], output: ty, of: &abs });
+        for op in [BinaryOp::Add, BinaryOp::Mul, BinaryOp::Max, BinaryOp::Min] {
+            let fold = move |a: Expr, _: Expr, lanes: u32| match lanes {
+                1 => a,
+                _ => wide(Expr::Fold(op, Box::new(a)), lanes),
+            };
+            let name = format!("fold of {ty} by {}", op.name());
+            check(&Operation { name, inputs: [ty, ty], output: ty, of: &fold });
         }
     }
 }

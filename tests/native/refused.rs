@@ -1,37 +1,20 @@
 //! Data that would make a program leave its tensors is refused before anything is written.
 
-use ember_compile::cost::Goal;
-use ember_compile::native;
-use ember_compile::pipeline::{Case, Options, compile, read};
-use ember_host::Disk;
-use ember_language::diagnostic::Sources;
+use super::compiled::Compiled;
+use ember_language::rules::Exactness;
 use ember_native::{Buffers, Compiler, Contraction, Library, Refused};
 use ember_targets::tensor::{Data, Tensor};
-use std::path::Path;
 use std::sync::Arc;
 
 /// Calls the embedding bag on its data with other indices or offsets, if any are given.
 fn called(indices: Option<Vec<i64>>, offsets: Option<Vec<i64>>) -> Result<bool, Refused> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let options = Options {
-        rules: vec![root.join("rules")],
-        target: "cpu".to_owned(),
-        schedule: "native".to_owned(),
-        ..Options::default()
-    };
-    let mut sources = Sources::new(Disk);
-    let model = root.join("examples/embedding_bag.sexp");
-    let inputs = read(&mut sources, &model, &options).expect("a model");
-    let chosen = compile(&inputs, &options, Goal::Coupled).expect("a program");
-    let source = native::source(&inputs, &chosen.program).expect("C");
+    let Compiled { program, source, case, mut data } =
+        Compiled::of("embedding_bag.sexp", 1, |text| text);
     let compiler = Compiler::find().expect("a C compiler");
     let path = compiler.compile(&source, Contraction::Off).expect("compiles");
     let library = Library::load(&path, &source).expect("loads");
-    let case = Case::new(&inputs.model, None, options.exact).expect("data");
-    let mut data = case.bindings(&chosen.program).expect("fits");
     let mut put = |name: &str, of: &dyn Fn(&[i64]) -> Vec<i64>| {
-        let at =
-            chosen.program.tensors.iter().position(|tensor| tensor.name == name).expect("an input");
+        let at = program.tensors.iter().position(|tensor| tensor.name == name).expect("an input");
         let Data::I64(held) = &data.tensors[at].data else { panic!("indices are held") };
         let changed = of(held);
         assert_eq!(changed.len(), held.len());
@@ -45,9 +28,9 @@ fn called(indices: Option<Vec<i64>>, offsets: Option<Vec<i64>>) -> Result<bool, 
         }
     }
     let sizes = data.sizes.clone();
-    let mut buffers = Buffers::new(&chosen.program, &data.tensors, &sizes).expect("fits memory");
+    let mut buffers = Buffers::new(&program, &data.tensors, &sizes).expect("fits memory");
     library.call(&mut buffers)?;
-    Ok(case.compare(&chosen.program, &buffers.tensors(), options.exact).is_ok())
+    Ok(case.compare(&program, &buffers.tensors(), Exactness::Bitwise).is_ok())
 }
 
 #[test]

@@ -1,20 +1,27 @@
 //! Programs for one core as C.
 
-use crate::pipeline::Inputs;
+use crate::pipeline::{Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::rules::Exactness;
 use ember_model::{Extent, IndexUse, Model, OffsetsUse, TensorId as ModelTensor};
 use ember_targets::c::{self, Core, Requirement, Source};
 use ember_targets::dlc::{Dim, Program, SizeId, TensorId};
 use ember_targets::verify::Verified;
+use itertools::Itertools;
 
-/// Writes a program for one core as C, which checks what the model requires of its data.
+/// Writes a program for one core as C, which checks what the model requires of its data. Several threads share the rows
+/// of its loops where they can.
 ///
 /// # Errors
 ///
 /// Fails on a program for two units, and on conversions that C does not have.
-pub fn source(inputs: &Inputs, program: &Verified) -> Checked<Source> {
+pub fn source(inputs: &Inputs, program: &Verified, options: &Options) -> Checked<Source> {
     let requirements = requirements(&inputs.model, program);
-    let core = Core { vector_bytes: inputs.machine.core.simd_bytes };
+    let core = Core {
+        vector_bytes: inputs.machine.core.simd_bytes,
+        threads: options.threads,
+        approximate: options.exact == Exactness::Approx,
+    };
     c::print(program, &requirements, core)
         .map_err(|error| vec![Diagnostic::global(format!("no C for this program: {error}"))])
 }
@@ -35,7 +42,8 @@ fn requirements(model: &Model, program: &Program) -> Vec<Requirement> {
             let end = *program.tensors[tensor(indices)?.index()].shape.first()?;
             Some(Requirement::Partition { offsets: tensor(offsets)?, end })
         });
-    below.chain(partition).collect()
+    // Several statements may use the same indices.
+    below.chain(partition).unique().collect()
 }
 
 /// Returns an extent of a model as an extent of its program, whose sizes are called as the model's extents are written.

@@ -67,6 +67,8 @@ pub struct Options {
     pub inputs: Option<Arrays>,
     /// True if the simulator ranks the candidates; otherwise the best by the cost model is chosen.
     pub rank: bool,
+    /// The threads of a program in C.
+    pub threads: u32,
 }
 
 impl Default for Options {
@@ -84,6 +86,7 @@ impl Default for Options {
             cycle_limit: ember_sim::CYCLES,
             inputs: None,
             rank: true,
+            threads: 1,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The memory that a program is called on.
 
+use super::pages::of_capacity;
 use ember_targets::dlc::Program;
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::{DType, Scalar};
@@ -96,7 +97,12 @@ fn in_memory(tensor: &Tensor) -> Data {
         Data::Hashed(hashed) => {
             let all = 0..elements(&tensor.shape);
             match tensor.dtype {
-                DType::F32 => Data::F32(Arc::new(all.map(|at| hashed.f32(at)).collect())),
+                DType::F32 => {
+                    let mut elements = Vec::with_capacity(usize::try_from(all.end).unwrap_or(0));
+                    of_capacity(&elements);
+                    elements.extend(all.map(|at| hashed.f32(at)));
+                    Data::F32(Arc::new(elements))
+                }
                 dtype => Data::held(dtype, all.map(|at| hashed.at(dtype, at))),
             }
         }

@@ -90,7 +90,9 @@ impl Error {
                 "install gcc 12 or clang 15, or a later one (Debian: `apt-get install gcc`), or name one in {CHOSEN}"
             )),
             Error::Refused { .. } => Some(
-                "vectors and their conversions need gcc 12 or clang 15, or a later one".to_owned(),
+                "vectors and their conversions need gcc 12 or clang 15, or a later one; threads need its OpenMP \
+                 (Debian: `libgomp1`, for clang `libomp-dev`)"
+                    .to_owned(),
             ),
             Error::System(..) | Error::Slow { .. } => None,
         }
@@ -141,7 +143,7 @@ impl Compiler {
     ///
     /// Fails if the compiler refuses the program or does not end, or if no folder can be written.
     pub fn compile(&self, source: &Source, contraction: Contraction) -> Result<PathBuf, Error> {
-        let flags: Vec<&str> = FLAGS.into_iter().chain([contraction.flag()]).collect();
+        let flags = flags(source, contraction);
         let name = self.key(&source.text, &flags);
         let (folder, written) = self.writable();
         let library = folder.join(format!("{name}.so"));
@@ -164,8 +166,7 @@ impl Compiler {
         contraction: Contraction,
         path: &Path,
     ) -> Result<(), Error> {
-        let flags: Vec<&str> = FLAGS.into_iter().chain([contraction.flag()]).collect();
-        self.build(&source.text, &flags, path)
+        self.build(&source.text, &flags(source, contraction), path)
     }
 
     /// Runs the compiler. The library gets its name when it is whole, so that another process never loads half of it.
@@ -243,6 +244,12 @@ impl Compiler {
         });
         (other, written)
     }
+}
+
+/// Returns the flags for a program.
+fn flags(source: &Source, contraction: Contraction) -> Vec<&'static str> {
+    let threads = source.threaded.then_some("-fopenmp");
+    FLAGS.into_iter().chain([contraction.flag()]).chain(threads).collect()
 }
 
 /// Returns the folder that the environment names, or that of the user's caches.

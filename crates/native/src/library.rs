@@ -28,8 +28,8 @@ pub struct Library {
     call: Call,
     sizes: usize,
     tensors: usize,
-    /// Keeps the code of `call` in memory.
-    _library: libloading::Library,
+    /// Keeps the code of `call` in memory; the code of threads, which wait for the next call, is never unloaded.
+    _library: Option<libloading::Library>,
 }
 
 impl Library {
@@ -53,6 +53,13 @@ impl Library {
         for exported in &source.replaceable {
             replace(&library, exported).map_err(broken)?;
         }
+        let library = match source.threaded {
+            true => {
+                std::mem::forget(library);
+                None
+            }
+            false => Some(library),
+        };
         Ok(Library { call, sizes: source.sizes, tensors: source.tensors, _library: library })
     }
 
@@ -86,19 +93,27 @@ impl Library {
 
 /// Lets an exported pointer point to this process's function.
 fn replace(library: &libloading::Library, exported: &Exported) -> Result<(), libloading::Error> {
-    let symbol = exported.symbol.as_bytes();
-    macro_rules! put {
+    // SAFETY: `c::print` defines the symbol as a pointer to a function of the type that `replacement` returns the
+    // address of, and the library is not in use yet.
+    unsafe {
+        **library.get::<*mut *const c_void>(exported.symbol.as_bytes())? = replacement(exported);
+    }
+    Ok(())
+}
+
+/// Returns the address of this process's function for one that a program lets its caller replace. It lives as long as
+/// the process.
+pub fn replacement(exported: &Exported) -> *const c_void {
+    macro_rules! of {
         ($function:expr, $type:ty) => {{
-            // SAFETY: `c::print` defines the symbol as a pointer to a function of this type, and the library is not
-            // in use yet.
-            unsafe { **library.get::<*mut $type>(symbol)? = $function };
+            let function: $type = $function;
+            function as *const c_void
         }};
     }
     match (exported.function, exported.dtype) {
-        (Function::Unary(op), DType::F32) => put!(op.c_f32(), extern "C" fn(f32) -> f32),
-        (Function::Unary(op), _) => put!(op.c_f64(), extern "C" fn(f64) -> f64),
-        (Function::Binary(op), DType::F32) => put!(op.c_f32(), extern "C" fn(f32, f32) -> f32),
-        (Function::Binary(op), _) => put!(op.c_f64(), extern "C" fn(f64, f64) -> f64),
+        (Function::Unary(op), DType::F32) => of!(op.c_f32(), extern "C" fn(f32) -> f32),
+        (Function::Unary(op), _) => of!(op.c_f64(), extern "C" fn(f64) -> f64),
+        (Function::Binary(op), DType::F32) => of!(op.c_f32(), extern "C" fn(f32, f32) -> f32),
+        (Function::Binary(op), _) => of!(op.c_f64(), extern "C" fn(f64, f64) -> f64),
     }
-    Ok(())
 }

@@ -7,7 +7,7 @@ use super::names::Names;
 use super::vectors::{Pieces, Width, scalar};
 use super::{Core, Error};
 use crate::dlc::{Addr, Expr, Program, RegisterId, TensorId, Type};
-use ember_values::scalar::{DType, Scalar};
+use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 use std::collections::BTreeMap;
 
 /// The C code of an expression, with how tightly its outermost operator binds.
@@ -55,10 +55,18 @@ pub(super) struct Writer<'a> {
     pub out: Lines,
     pub declarations: Declarations,
     width: Width,
+    /// The threads that share loops.
+    pub threads: u32,
+    /// True if functions may be inexact in their last bits.
+    approximate: bool,
+    /// The number of loops around the current statement that run more than once.
+    pub depth: usize,
     /// The scalars that were computed before the current statement, with their names.
     ahead: Vec<(Expr, String)>,
+    /// The places that the statements just before have asked for.
+    pub asked: Vec<Addr<Expr>>,
     /// The greatest values of the loop variables around, if they are known.
-    most: BTreeMap<RegisterId, i64>,
+    pub most: BTreeMap<RegisterId, i64>,
 }
 
 impl<'a> Writer<'a> {
@@ -71,7 +79,11 @@ impl<'a> Writer<'a> {
             out: Lines::at(1),
             declarations: Declarations::of(program),
             width: Width::of(program, core.vector_bytes),
+            threads: core.threads,
+            approximate: core.approximate,
+            depth: 0,
             ahead: Vec::new(),
+            asked: Vec::new(),
             most: BTreeMap::new(),
         }
     }
@@ -117,6 +129,11 @@ impl<'a> Writer<'a> {
             Expr::Const(value) => Ok(constant(*value)),
             Expr::Size(size) => Ok(Code::atom(&self.names.sizes[size.index()])),
             Expr::Load(addr) => self.load(addr),
+            Expr::Unary(UnaryOp::Exp, x) if self.approximate && is_wide_f32(ty) => {
+                let x = self.value(x)?.text;
+                let function = self.functions.approximate_exp(self.pieces(ty.lanes).lanes);
+                Ok(Code::call(&function, &[&x]))
+            }
             Expr::Unary(op, x) => {
                 let x = self.value(x)?.text;
                 let function = self.functions.unary(*op, self.piece(ty));
@@ -128,6 +145,14 @@ impl<'a> Writer<'a> {
                 let wide = self.functions.vector(DType::I64, lanes);
                 let text = format!("-__builtin_convertvector({mask}, {wide})");
                 Ok(Code { text, binding: Binding::Prefix })
+            }
+            // The bits of both are the same, but for the sign of what is no number.
+            Expr::Binary(BinaryOp::Max, x, negated)
+                if matches!(ty.dtype, DType::F32 | DType::F64) && is_negation(negated, x) =>
+            {
+                let x = self.value(x)?.text;
+                let function = self.functions.abs(self.piece(ty));
+                Ok(Code::call(&function, &[&x]))
             }
             Expr::Binary(op, a, b) => {
                 let dtype = self.program.type_of(a).dtype;
@@ -159,7 +184,7 @@ impl<'a> Writer<'a> {
             Expr::Fold(op, x) => {
                 let lanes = self.program.type_of(x);
                 let whole = self.array("lanes", x)?;
-                let function = self.functions.fold(*op, lanes);
+                let function = self.functions.fold(*op, lanes, self.pieces(lanes.lanes));
                 Ok(Code::call(&function, &[&format!("(const {} *){whole}", scalar(lanes.dtype))]))
             }
             Expr::Cast(to, x) => {
@@ -257,13 +282,23 @@ impl<'a> Writer<'a> {
                 let function = self.functions.truncate(from, to);
                 if lanes == 1 { Ok(Code::call(&function, &[&x.text])) } else { Err(rounds_twice()) }
             }
+            (DType::F16, DType::F32) if lanes > 1 => {
+                Ok(Code::call(&self.functions.plain("lanes_of_f16", ty), &[&x.text]))
+            }
+            (DType::F32, DType::F16) if lanes > 1 => {
+                let own = Type { dtype: from, lanes };
+                Ok(Code::call(&self.functions.plain("lanes_to_f16", own), &[&x.text]))
+            }
             _ if lanes > 1 => {
-                // Processors convert bytes to 32-bit integers, and those to floating-point numbers.
-                let small = from.bits() < 32 && !from.is_float() && to == DType::F32;
-                let middle = small.then(|| self.functions.vector(DType::I32, lanes));
-                let x = middle.iter().fold(x.text, |x, middle| convert(&x, middle));
+                // Bytes become 32-bit integers first, and those whatever else.
+                let bytes = from.bits() <= 8 && to.bits() >= 32;
+                let middle = bytes.then(|| self.functions.of_bytes(from, lanes));
+                let x = middle.iter().fold(x, |x, function| Code::call(function, &[&x.text]));
+                if bytes && to == DType::I32 {
+                    return Ok(x);
+                }
                 self.functions.vector(from, lanes);
-                Ok(Code::atom(convert(&x, &self.functions.vector(to, lanes))))
+                Ok(Code::atom(convert(&x.text, &self.functions.vector(to, lanes))))
             }
             _ => {
                 let nibble = if to == DType::U4 { " & 15" } else { "" };
@@ -424,6 +459,26 @@ impl<'a> Writer<'a> {
             _ => None,
         }
     }
+}
+
+/// Returns true for several lanes of binary32.
+fn is_wide_f32(ty: Type) -> bool {
+    ty.dtype == DType::F32 && ty.lanes > 1
+}
+
+/// Returns true if an expression is 0 minus another one.
+fn is_negation(expr: &Expr, of: &Expr) -> bool {
+    let Expr::Binary(BinaryOp::Sub, zero, x) = expr else { return false };
+    let zero = match &**zero {
+        Expr::Broadcast(_, zero) => zero,
+        zero => zero,
+    };
+    let is_zero = match zero {
+        Expr::Const(Scalar::F32(x)) => x.to_bits() == 0,
+        Expr::Const(Scalar::F64(x)) => x.to_bits() == 0,
+        _ => false,
+    };
+    is_zero && **x == *of
 }
 
 fn convert(x: &str, to: &str) -> String {

@@ -171,9 +171,52 @@ static inline $V lanes_of_bf16_$V(u16x$N x) {
 
 //// lanes_to_bf16
 static inline u16x$N lanes_to_bf16_$V($V x) {
-  u16x$N y;
-  for (int k = 0; k < $N; k++) y[k] = bf16_of_f32(x[k]);
-  return y;
+  const i32x$N bits = (i32x$N)x, none = (i32x$N)(x != x);
+  const i32x$N rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return __builtin_convertvector((none & (bits >> 16 | 64)) | (~none & rounded), u16x$N);
+}
+
+//// lanes_of_bytes
+// Lanes of bytes as integers of 32 bits. Of itself gcc would widen them one by one.
+static inline i32x$N i32_of_$V($V x) {
+#if !defined __clang__ && defined __AVX512F__ && $N == 16
+  typedef char bytes __attribute__((vector_size(16)));
+  return (i32x$N)__builtin_ia32_pmov$Xxbd512_mask((bytes)x, (i32x$N){0}, -1);
+#elif !defined __clang__ && defined __AVX2__ && $N == 8
+  typedef char bytes __attribute__((vector_size(16)));
+  typedef long long half __attribute__((vector_size(8), may_alias));
+  return (i32x$N)__builtin_ia32_pmov$Xxbd256((bytes)__builtin_shufflevector((half)x, (half){0}, 0, 1));
+#else
+  typedef $W words __attribute__((vector_size(2 * $N)));
+  return __builtin_convertvector(__builtin_convertvector(x, words), i32x$N);
+#endif
+}
+
+//// lanes_of_f16
+// Lanes of binary16 as binary32. Of itself gcc would convert them one by one.
+static inline $V lanes_of_f16_$V(f16x$N x) {
+#if !defined __clang__ && defined __AVX512F__ && $N == 16
+  typedef short halves __attribute__((vector_size(32)));
+  return ($V)__builtin_ia32_vcvtph2ps512_mask((halves)x, ($V){0}, -1, 4);
+#elif !defined __clang__ && defined __F16C__ && $N == 8
+  typedef short halves __attribute__((vector_size(16)));
+  return ($V)__builtin_ia32_vcvtph2ps256((halves)x);
+#else
+  return __builtin_convertvector(x, $V);
+#endif
+}
+
+//// lanes_to_f16
+// Lanes of binary32, each rounded to the nearest in binary16.
+static inline f16x$N lanes_to_f16_$V($V x) {
+#if !defined __clang__ && defined __AVX512F__ && $N == 16
+  typedef short halves __attribute__((vector_size(32)));
+  return (f16x$N)__builtin_ia32_vcvtps2ph512_mask(x, 0, (halves){0}, -1);
+#elif !defined __clang__ && defined __F16C__ && $N == 8
+  return (f16x$N)__builtin_ia32_vcvtps2ph256(x, 0);
+#else
+  return __builtin_convertvector(x, f16x$N);
+#endif
 }
 
 //// load_u4
@@ -206,11 +249,48 @@ static inline $T fold_$O_$S_$N(const $T *lanes) {
   return x[0];
 }
 
+//// fold of vectors
+// Vectors folded to one, half onto half, and then its lanes.
+static inline $T fold_$O_$S_$L_of_$C($T const *lanes) {
+  $V x[$C];
+  for (int k = 0; k < $C; k++) x[k] = load_$V(lanes + k * $N);
+  for (int half = $C / 2; half > 0; half /= 2)
+    for (int k = 0; k < half; k++) x[k] = $E;
+  return fold_$O_$S_$N((const $T *)x);
+}
+
+//// abs
+static inline $T abs_$S($T x) { return fabs$L(x); }
+
+//// abs lanes
+static inline $V abs_$V($V x) { return ($V)(($M)x & $MOST); }
+
+//// exp approximate
+// exp within 2 units in the last place: 2^n times a polynomial of the rest, whose coefficients are those of Taylor. The
+// power is made of two factors, for it alone may be too small.
+static inline f32x$N approximate_exp_f32x$N(f32x$N x) {
+  const f32x$N most = splat_f32x$N(89.0f), least = splat_f32x$N(-104.0f);
+  const f32x$N in = select_f32x$N((i32x$N)(x > most), most, select_f32x$N((i32x$N)(x < least), least, x));
+  // Adding and taking away 1.5 * 2^23 rounds to the nearest integer.
+  const f32x$N rounded = (in * 0x1.715476p+0f + 0x1.8p+23f) - 0x1.8p+23f;
+  const f32x$N n = select_f32x$N((i32x$N)(x == x), rounded, splat_f32x$N(0.0f));
+  const f32x$N r = in - n * 0x1.62e4p-1f - n * 0x1.7f7d1cp-20f;
+  f32x$N y = splat_f32x$N(0x1.a01a02p-13f);
+  y = y * r + 0x1.6c16c2p-10f;
+  y = y * r + 0x1.111112p-7f;
+  y = y * r + 0x1.555556p-5f;
+  y = y * r + 0x1.555556p-3f;
+  y = y * r + 0.5f;
+  y = y * r * r + r + 1.0f;
+  const i32x$N power = __builtin_convertvector(n, i32x$N), half = power >> 1;
+  return y * (f32x$N)((half + 127) << 23) * (f32x$N)((power - half + 127) << 23);
+}
+
 //// fetch
-// Asks for the cache lines of some bytes, to be had in the second level cache.
+// Asks for the cache lines of some bytes, to be had in the second level cache. A word or two lie in one line.
 static inline void fetch(const void *p, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch((const char *)p + at, 0, 2);
-  if (bytes % 64 != 0) __builtin_prefetch((const char *)p + bytes - 1, 0, 2);
+  if (bytes % 64 != 0 && bytes > 8) __builtin_prefetch((const char *)p + bytes - 1, 0, 2);
 }
 
 //// matmul
@@ -244,17 +324,48 @@ static void matmul_$S($T *restrict out, const $T *restrict a, const $T *restrict
     const int64_t columns = n - j < COLUMNS ? n - j : COLUMNS;
     for (int64_t from = 0; from < k; from += DEPTH) {
       const int64_t depth = k - from < DEPTH ? k - from : DEPTH;
-      memset(panel, 0, sizeof panel);
-      for (int64_t at = 0; at < depth; at++)
+      if (columns < COLUMNS) memset(panel, 0, sizeof panel);
+      if (transposed) {
         for (int64_t c = 0; c < columns; c++)
-          panel[at * COLUMNS + c] = transposed ? b[(j + c) * k + from + at] : b[(from + at) * n + j + c];
+          for (int64_t at = 0; at < depth; at++) panel[at * COLUMNS + c] = b[(j + c) * k + from + at];
+      } else {
+        for (int64_t at = 0; at < depth; at++)
+          memcpy(panel + at * COLUMNS, b + (from + at) * n + j, (size_t)columns * sizeof($T));
+      }
       int64_t i = 0;
       for (; i + 6 <= m; i += 6)
         block_$S(out + i * n + j, a + i * k + from, panel, 6, columns, depth, k, n, from == 0);
+      if (i + 4 <= m) {
+        block_$S(out + i * n + j, a + i * k + from, panel, 4, columns, depth, k, n, from == 0);
+        i += 4;
+      }
       for (; i < m; i++)
         block_$S(out + i * n + j, a + i * k + from, panel, 1, columns, depth, k, n, from == 0);
     }
   }
+}
+
+//// part
+// Where a part of `n` iterations starts, each of `step` rows.
+static int64_t part_i64(int64_t n, int64_t step, int64_t part, int64_t parts) {
+  const int64_t all = n / step + (n % step != 0);
+  const int64_t first = (all / parts * part + all % parts * part / parts) * step;
+  return first < n ? first : n;
+}
+
+//// cut
+// Where a part of `n` rows starts, if all parts have as many rows and elements together: by bisection.
+static int64_t cut_$S(const $T *offsets, int64_t n, int64_t part, int64_t parts) {
+  if (part == 0) return 0;
+  const int64_t all = offsets[n] - offsets[0] + n;
+  const int64_t share = all / parts * part + all % parts * part / parts;
+  int64_t from = 0, to = n;
+  while (part < parts && from < to) {
+    const int64_t middle = from + (to - from) / 2;
+    if (offsets[middle] - offsets[0] + middle < share) from = middle + 1;
+    else to = middle;
+  }
+  return to;
 }
 
 //// below

@@ -1,7 +1,7 @@
 //! The functions and types that the code of a program needs, each written once before it, from the templates of
 //! `functions.c`.
 
-use super::vectors::{mask, scalar, vector};
+use super::vectors::{Pieces, mask, scalar, vector};
 use crate::dlc::Type;
 use ember_values::scalar::{BinaryOp, DType, UnaryOp};
 use itertools::Itertools;
@@ -154,15 +154,58 @@ impl Functions {
         }
     }
 
-    /// Returns the name of the fold of lanes by an operation, which is applied by `apply` to two elements.
-    pub fn fold(&mut self, op: BinaryOp, ty: Type) -> String {
-        let element = match op.infix(ty.dtype) {
-            Some(sign) => format!("x[k] {sign} x[k + half]"),
-            None => format!("{}(x[k], x[k + half])", self.binary(op, Type::scalar(ty.dtype))),
-        };
+    /// Returns the name of the fold of lanes by an operation. Those that fill a power of two of vectors are folded a vector
+    /// at a time, in the same order.
+    pub fn fold(&mut self, op: BinaryOp, ty: Type, pieces: Pieces) -> String {
+        let Pieces { lanes, count, padded } = pieces;
+        if count == 1 || padded || !count.is_power_of_two() {
+            return self.fold_of_lanes(op, ty);
+        }
+        let piece = Type { lanes, ..ty };
+        self.fold_of_lanes(op, piece);
+        self.of_type("load", piece);
+        let vectors = self.applied(op, piece);
+        let (whole, count) = (ty.lanes.to_string(), count.to_string());
+        let name = format!("fold_{}_{}_{whole}_of_{count}", op.name(), ty.dtype.name());
+        let words = [("$E", vectors.as_str()), ("$O", op.name()), ("$L", &whole), ("$C", &count)];
+        self.write(&name, "fold of vectors", piece, &words);
+        name
+    }
+
+    fn fold_of_lanes(&mut self, op: BinaryOp, ty: Type) -> String {
+        let element = self.applied(op, Type::scalar(ty.dtype));
         let name = format!("fold_{}_{}_{}", op.name(), ty.dtype.name(), ty.lanes);
         let words = [("$E", element.as_str()), ("$O", op.name()), ("$N", &ty.lanes.to_string())];
         self.write(&name, "fold", Type::scalar(ty.dtype), &words);
+        name
+    }
+
+    /// Returns an operation applied to an element and to the one half of the rest further on.
+    fn applied(&mut self, op: BinaryOp, ty: Type) -> String {
+        match op.infix(ty.dtype) {
+            Some(sign) => format!("x[k] {sign} x[k + half]"),
+            None => format!("{}(x[k], x[k + half])", self.binary(op, ty)),
+        }
+    }
+
+    /// Returns the name of the absolute value.
+    pub fn abs(&mut self, ty: Type) -> String {
+        if ty.lanes == 1 {
+            return self.instance("abs", "abs", ty);
+        }
+        let most = if ty.dtype == DType::F64 { "0x7fffffffffffffff" } else { "0x7fffffff" };
+        let name = format!("abs_{ty}");
+        self.write(&name, "abs lanes", ty, &[("$MOST", most)]);
+        name
+    }
+
+    /// Returns the name of an exponential of lanes of binary32 that is not exact to the last bit.
+    pub fn approximate_exp(&mut self, lanes: u32) -> String {
+        let ty = Type { dtype: DType::F32, lanes };
+        self.of_type("splat", ty);
+        self.of_type("select", ty);
+        let name = format!("approximate_exp_{ty}");
+        self.write(&name, "exp approximate", ty, &[]);
         name
     }
 
@@ -181,17 +224,32 @@ impl Functions {
         name
     }
 
+    /// Returns the name of the conversion from lanes of bytes to lanes of 32-bit integers.
+    pub fn of_bytes(&mut self, from: DType, lanes: u32) -> String {
+        let (words, extends) = if from == DType::I8 { ("int16_t", "s") } else { ("uint16_t", "z") };
+        let name = format!("i32_of_{}", type_name(from, lanes));
+        self.vectors.insert((DType::I32, lanes));
+        self.write(
+            &name,
+            "lanes_of_bytes",
+            Type { dtype: from, lanes },
+            &[("$W", words), ("$X", extends)],
+        );
+        name
+    }
+
     /// Writes a function that has one form, and what it is made of.
     pub fn plain(&mut self, name: &str, ty: Type) -> String {
+        let lanes = name.starts_with("lanes_");
         let full = match name {
-            "lanes_of_bf16" | "lanes_to_bf16" => format!("{name}_{ty}"),
+            "part" => "part_i64".to_owned(),
+            "matmul" => format!("{name}_{}", ty.dtype),
+            _ if lanes => format!("{name}_{ty}"),
             _ => name.to_owned(),
         };
-        if name == "lanes_to_bf16" {
-            self.plain("bf16_of_f32", ty);
-        }
-        if name.starts_with("lanes_") {
-            self.vectors.extend([(DType::BF16, ty.lanes), (DType::I32, ty.lanes)]);
+        if lanes {
+            let narrow = if name.ends_with("bf16") { DType::BF16 } else { DType::F16 };
+            self.vectors.extend([(narrow, ty.lanes), (DType::I32, ty.lanes)]);
         }
         self.write(&full, name, ty, &[]);
         full

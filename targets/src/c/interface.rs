@@ -52,6 +52,7 @@ pub(super) fn source(mut writer: Writer<'_>, requirements: &[Requirement]) -> So
         text: filled(FILE),
         header: filled(HEADER),
         name: names.program,
+        threaded: out.text().contains("#pragma omp "),
         replaceable,
     }
 }

@@ -3,10 +3,18 @@
 use super::Error;
 use super::declare::{Block, in_expr, registers};
 use super::expression::Writer;
+use super::shared::{Rows, rows};
 use super::vectors::{Pieces, scalar};
 use crate::dlc::{Addr, Dim, Expr, Loop, RegisterId, Stmt, TensorId, Type};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
+use itertools::Itertools;
 use std::collections::BTreeSet;
+
+/// The rows that `matmul` multiplies at a time.
+const ROWS: u32 = 6;
+
+/// The bytes of a cache line.
+const LINE: u64 = 64;
 
 impl Writer<'_> {
     /// Writes the statements of the program.
@@ -30,6 +38,9 @@ impl Writer<'_> {
                 }
             }
             self.next_statement();
+            if !matches!(stmt, Stmt::Prefetch(_)) {
+                self.asked.clear();
+            }
             block.push(at);
             self.statement(stmt, first.is_some(), block)?;
             block.pop();
@@ -143,21 +154,53 @@ impl Writer<'_> {
         self.store(addr, &sum)
     }
 
+    /// Asks for what a prefetch is about: a row that is no longer than a cache line as a whole, and once, even if several
+    /// of its elements are named.
     fn prefetch(&mut self, addr: &Addr<Expr>) -> Result<(), Error> {
         let tensor = &self.program.tensors[addr.tensor.index()];
+        let line = |row: &u64| tensor.dtype.bytes_of(*row) <= LINE;
+        let short = match tensor.shape.last() {
+            Some(Dim::Const(row)) => Some(*row).filter(line),
+            _ => None,
+        };
         let count = addr.lanes.as_ref().map_or(1, |lanes| lanes.count);
         let limit = addr.lanes.as_ref().and_then(|lanes| self.greatest(&lanes.limit));
-        let elements = limit.map_or(u64::from(count), |limit| {
-            u64::from(count).min(u64::try_from(limit).unwrap_or(0))
+        let elements = short.unwrap_or_else(|| match limit {
+            Some(limit) => u64::from(count).min(u64::try_from(limit).unwrap_or(0)),
+            None => u64::from(count),
         });
         let bytes = tensor.dtype.bytes_of(elements);
-        let first = Addr { lanes: None, ..addr.clone() };
+        let mut first = Addr { lanes: None, ..addr.clone() };
+        if let (Some(_), Some(last)) = (short, first.index.last_mut()) {
+            *last = Expr::Const(Scalar::I64(0));
+        }
+        if self.asked.contains(&first) {
+            return Ok(());
+        }
         let name = self.names.tensors[addr.tensor.index()].clone();
         let at = self.place(&first)?.0.text();
         let function = self.functions.plain("fetch", Type::scalar(DType::U8));
         let at = if tensor.dtype == DType::U4 { format!("({at}) / 2") } else { at };
-        self.out.line(format!("{function}({name} + {at}, {bytes});"));
+        let when = self.once_a_line(addr);
+        self.out.line(format!("{when}{function}({name} + {at}, {bytes});"));
+        self.asked.push(first);
         Ok(())
+    }
+
+    /// Returns the condition under which a single element is asked for by a loop over the elements of a row: only the first
+    /// of each cache line is. The row may begin amid a line, which then is asked for with the one before.
+    fn once_a_line(&self, addr: &Addr<Expr>) -> String {
+        let tensor = &self.program.tensors[addr.tensor.index()];
+        let elements = LINE * 8 / tensor.dtype.bits().max(1);
+        match (addr.index.last(), tensor.shape.last()) {
+            (Some(Expr::Register(var)), Some(Dim::Const(row)))
+                if addr.lanes.is_none() && *row > elements && self.most.contains_key(var) =>
+            {
+                let var = &self.names.registers[var.index()];
+                format!("if ({var} % {elements} == 0) ")
+            }
+            _ => String::new(),
+        }
     }
 
     fn matmul(&mut self, operands: [TensorId; 3], transposed: bool) {
@@ -177,21 +220,43 @@ impl Writer<'_> {
             }
         };
         let ([m, k], [_, n]) = (tail(&left.shape), tail(&product.shape));
-        let call = |out: &str, a: &str, b: &str| {
-            let (name, transposed) = (ty.dtype, u8::from(transposed));
-            format!("matmul_{name}({out}, {a}, {b}, {m}, {k}, {n}, {transposed});")
+        // Batches that are multiplied by one matrix are rows of one product.
+        let (m, batches) = match left.shape.as_slice() {
+            [batches, _, _] if tensors[2].shape.len() == 3 => (m, Some(extent(batches))),
+            [batches, _, _] => (format!("{} * {m}", extent(batches)), None),
+            _ => (m, None),
         };
-        let line = match left.shape.as_slice() {
-            [batches, _, _] => {
-                let own =
-                    if tensors[2].shape.len() == 3 { format!("{b} + p * {k} * {n}") } else { b };
-                let (out, a) = (format!("{out} + p * {m} * {n}"), format!("{a} + p * {m} * {k}"));
-                let call = call(&out, &a, &own);
-                format!("for (int64_t p = 0; p < {}; p++) {call}", extent(batches))
+        let (name, transposed) = (ty.dtype, u8::from(transposed));
+        let call = |first: [String; 3], rows: &str| {
+            let [out, a, b] = first;
+            format!("matmul_{name}({out}, {a}, {b}, {rows}, {k}, {n}, {transposed});")
+        };
+        let threads = self.threads;
+        let shares = threads > 1 && self.depth == 0;
+        if let Some(batches) = batches {
+            let own = |tensor: &str, elements: [&str; 2]| {
+                format!("{tensor} + p * {}", elements.iter().format(" * "))
+            };
+            let call = call([own(&out, [&m, &n]), own(&a, [&m, &k]), own(&b, [&k, &n])], &m);
+            if shares {
+                self.out.line(format!("#pragma omp parallel for num_threads({threads})"));
             }
-            _ => call(&out, &a, &b),
-        };
-        self.out.line(line);
+            self.out.line(format!("for (int64_t p = 0; p < {batches}; p++) {call}"));
+        } else if shares {
+            let function = self.functions.plain("part", Type::scalar(DType::I64));
+            let work = format!("if ({m} * {k} * {n} > 100000)");
+            self.out.line(format!("#pragma omp parallel for num_threads({threads}) {work}"));
+            self.out.open(format!("for (int64_t p = 0; p < {threads}; p++)"));
+            let (first, rows) = (self.names.fresh("first"), self.names.fresh("count"));
+            let bound = |part: &str| format!("{function}({m}, {ROWS}, {part}, {threads})");
+            let (from, to) = (bound("p"), bound("p + 1"));
+            self.out.line(format!("const int64_t {first} = {from}, {rows} = {to} - {first};"));
+            let own = |tensor: &str, row: &str| format!("{tensor} + {first} * {row}");
+            self.out.line(call([own(&out, &n), own(&a, &k), b], &rows));
+            self.out.close();
+        } else {
+            self.out.line(call([out, a, b], &m));
+        }
     }
 
     /// Writes the body of a loop that runs once.
@@ -235,17 +300,56 @@ impl Writer<'_> {
                 (end, String::new())
             }
         };
+        let shared = (self.threads > 1 && self.depth == 0)
+            .then(|| rows(self.program, &self.declarations, counted, block))
+            .flatten();
+        let (lo, end, ends) = match shared {
+            Some(rows) => self.share(rows, counted.step, &end),
+            None => (lo, end, ends),
+        };
         let declared = if inside { format!("{} ", scalar(DType::I64)) } else { String::new() };
         let next = match counted.step {
             1 => format!("{name}++"),
             step => format!("{name} += {step}"),
         };
         self.out.open(format!("for ({declared}{name} = {lo}{ends}; {name} < {end}; {next})"));
+        self.depth += 1;
         let done = self.with_most(counted.var, most, |writer| writer.body(&counted.body, block));
+        self.depth -= 1;
         self.out.close();
         done
     }
+
+    /// Writes the loop over parts of a loop's rows, of which each thread takes one after another, and returns the bounds
+    /// of the rows in a part. A loop that is over sooner than the threads have started stays with one.
+    fn share(&mut self, rows: Rows, step: i64, n: &str) -> (String, String, String) {
+        let parts = self.threads.saturating_mul(PARTS);
+        let (part, last) = (self.names.fresh("part"), self.names.fresh("last"));
+        let (function, first, work) = match rows {
+            Rows::Even => {
+                let function = self.functions.plain("part", Type::scalar(DType::I64));
+                (function, format!("{n}, {step}"), format!("{n} > {}", 256 * step))
+            }
+            Rows::Ragged(offsets) => {
+                let dtype = self.program.tensors[offsets.index()].dtype;
+                let function = self.functions.of_type("cut", Type::scalar(dtype));
+                let offsets = &self.names.tensors[offsets.index()];
+                (function, format!("{offsets}, {n}"), format!("{offsets}[{n}] + {n} > 2048"))
+            }
+        };
+        let threads = self.threads;
+        self.out.line(format!(
+            "#pragma omp parallel for num_threads({threads}) schedule(dynamic) if ({work})"
+        ));
+        self.out.line(format!("for (int {part} = 0; {part} < {parts}; {part}++)"));
+        let bound = |part: &str| format!("{function}({first}, {part}, {parts})");
+        let ends = format!(", {last} = {}", bound(&format!("{part} + 1")));
+        (bound(&part), last, ends)
+    }
 }
+
+/// The parts of a loop for each thread: enough for a slow part to be made up for.
+const PARTS: u32 = 4;
 
 /// Returns true if an expression is this number.
 fn is(expr: &Expr, number: i64) -> bool {

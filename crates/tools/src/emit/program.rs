@@ -66,8 +66,8 @@ pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<Stri
     };
     Ok(match level {
         Level::Dlc => print(chosen.program.program()),
-        Level::C => native::source(inputs, &chosen.program)?.text,
-        Level::Header => native::source(inputs, &chosen.program)?.header,
+        Level::C => native::source(inputs, &chosen.program, options)?.text,
+        Level::Header => native::source(inputs, &chosen.program, options)?.header,
         Level::MlirSlc | Level::MlirSlcv => {
             let declarations = Declarations::of_model(&inputs.model);
             equiv::slc_text(&inputs.model.name, &declarations, &chosen.term)

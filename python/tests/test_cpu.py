@@ -1,0 +1,196 @@
+"""Models compiled for this machine, called on the memory of arrays and tensors."""
+
+import importlib.util
+from pathlib import Path
+
+import ember_rewrite
+import numpy as np
+import pytest
+
+IMPORTS = Path(__file__).parents[2] / "tests" / "imports"
+
+BAG = """
+(model bag
+  (input table f32 (rows 16)) (input indices i64 (lookups)) (input offsets i64 ((+ bags 1)))
+  (output out (emb.bag sum table indices offsets))
+  (data (size rows 50) (size bags 4)
+    (table (uniform -1 1)) (offsets (fixed 5)) (indices (zipf 0.8))))
+"""
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory):
+    path = tmp_path_factory.mktemp("cpu") / "bag.sexp"
+    path.write_text(BAG)
+    return ember_rewrite.compile(path, target="cpu")
+
+
+def batch(rows=50, bags=3, seed=0):
+    draw = np.random.default_rng(seed)
+    lengths = draw.integers(0, 7, bags)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return draw.random((rows, 16), np.float32), draw.integers(0, rows, offsets[-1]), offsets
+
+
+def summed(table, indices, offsets):
+    out = np.zeros((len(offsets) - 1, table.shape[1]), np.float32)
+    for bag, (first, end) in enumerate(zip(offsets, offsets[1:])):
+        for row in indices[first:end]:
+            out[bag] += table[row]
+    return out
+
+
+def test_arrays_of_any_sizes(bag):
+    assert bag.arguments == ["table", "indices", "offsets"]
+    assert "bag_unchecked" in bag.report["text"]
+    for seed, (rows, bags) in enumerate([(50, 3), (7, 1), (1000, 40), (3, 0)]):
+        inputs = batch(rows, bags, seed)
+        np.testing.assert_array_equal(bag(*inputs), summed(*inputs))
+
+
+def test_the_output_is_written_where_it_is_asked_for(bag):
+    inputs = batch()
+    out = np.full((3, 16), np.nan, np.float32)
+    assert bag(*inputs, out=out) is out
+    np.testing.assert_array_equal(out, summed(*inputs))
+    np.testing.assert_array_equal(bag(*inputs, check=False), out)
+    for wrong in [np.empty((3, 15), np.float32), np.empty((3, 16)), np.empty((16, 3), np.float32).T, 1]:
+        with pytest.raises(ember_rewrite.EmberError, match="out"):
+            bag(*inputs, out=wrong)
+
+
+def test_what_is_not_as_the_function_takes_it_is_copied(bag):
+    table, indices, offsets = batch()
+    expected = summed(table, indices, offsets)
+    strided = np.asfortranarray(table)
+    unaligned = np.frombuffer(b"x" + table.tobytes(), np.float32, offset=1).reshape(table.shape)
+    assert not unaligned.flags.aligned
+    np.testing.assert_array_equal(bag(strided, indices.astype(np.int32), offsets), expected)
+    np.testing.assert_array_equal(bag(unaligned, indices, offsets), expected)
+    np.testing.assert_array_equal(bag(table, offsets=offsets, indices=indices), expected)
+
+
+def test_wrong_arguments_are_errors(bag):
+    table, indices, offsets = batch()
+    with pytest.raises(ember_rewrite.EmberError, match="not below rows"):
+        bag(table, indices + 50, offsets)
+    with pytest.raises(ember_rewrite.EmberError, match="negative"):
+        bag(table, indices - 50, offsets)
+    with pytest.raises(ember_rewrite.EmberError, match="offsets does not start at 0"):
+        bag(table, indices, offsets[::-1].copy())
+    with pytest.raises(ember_rewrite.EmberError, match="fit"):
+        bag(table[:, :8].copy(), indices, offsets)
+    with pytest.raises(ember_rewrite.EmberError, match="3 arguments"):
+        bag(table, indices)
+    with pytest.raises(ember_rewrite.EmberError, match="no further argument"):
+        bag(table, indices, offsets, weights=table)
+    with pytest.raises(ember_rewrite.EmberError, match="float"):
+        bag(table, indices.astype(np.float32), offsets)
+
+
+def test_threads_and_what_is_computed_on_the_way(tmp_path):
+    path = tmp_path / "layers.sexp"
+    path.write_text(
+        """
+        (model layers
+          (input x f32 (n 8)) (input w f32 (8 16)) (input b f32 (16))
+          (let h (nn.relu (nn.bias (nn.matmul x w) b)))
+          (output out (nn.tanh h))
+          (data (size n 9) (x (uniform -1 1)) (w (uniform -1 1)) (b (uniform -1 1))))
+        """
+    )
+    draw = np.random.default_rng(1)
+    w, b = draw.random((8, 16), np.float32), draw.random(16, np.float32)
+    one, two = (ember_rewrite.compile(path, target="cpu", threads=threads) for threads in (1, 2))
+    for n in (9, 3000, 1):
+        x = draw.random((n, 8), np.float32) - 1
+        np.testing.assert_array_equal(one(x, w, b), two(x, w, b))
+        np.testing.assert_allclose(one(x, w, b), np.tanh(np.maximum(x @ w + b, 0)), atol=1e-5)
+
+
+def test_large_pages():
+    assert ember_rewrite.large_pages(np.zeros(10)) is False
+    assert ember_rewrite.large_pages(np.zeros((1 << 22,), np.float32)) in (True, False)
+    with pytest.raises(TypeError):
+        ember_rewrite.large_pages(np.zeros((4, 4)).T[1:])
+
+
+# What follows needs PyTorch.
+
+
+def modules():
+    if not importlib.util.find_spec("torch"):
+        return {}
+    spec = importlib.util.spec_from_file_location("make_torch", IMPORTS / "make_torch.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return {name: (module.eval(), inputs) for name, (module, inputs) in made.MODELS.items()}
+
+
+MODULES = modules()
+
+
+def close(got, expected):
+    import torch
+
+    torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules(name):
+    import torch
+
+    module, inputs = MODULES[name]
+    program = ember_rewrite.compile(module, inputs, target="cpu")
+    with torch.no_grad():
+        close(program(*inputs), module(*inputs))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_backend(name):
+    import torch
+
+    module, inputs = MODULES[name]
+    torch._dynamo.reset()
+    fast = torch.compile(module, backend="ember", dynamic=False, options={"target": "cpu"})
+    with torch.no_grad():
+        for _ in range(2):
+            close(fast(*inputs), module(*inputs))
+
+
+def test_tensors_in_their_own_memory(bag):
+    torch = pytest.importorskip("torch")
+    table, indices, offsets = map(torch.from_numpy, batch())
+    expected = torch.from_numpy(summed(*batch()))
+    assert torch.equal(bag(table, indices, offsets), expected)
+    out = torch.empty(3, 16)
+    assert bag(table, indices, offsets, out=out) is out
+    assert torch.equal(out, expected)
+
+
+def test_the_weights_of_a_module_stay_its_own():
+    torch = pytest.importorskip("torch")
+    module = torch.nn.EmbeddingBag(30, 16, mode="sum", include_last_offset=True)
+    inputs = (torch.tensor([1, 2, 3]), torch.tensor([0, 2, 3]))
+    program = ember_rewrite.compile(module, inputs, target="cpu")
+    with torch.no_grad():
+        module.weight += 1
+        close(program(*inputs), module(*inputs))
+
+
+def test_inputs_that_need_gradients_are_pytorchs(bag):
+    torch = pytest.importorskip("torch")
+
+    class Sums(torch.nn.Module):
+        def forward(self, table, indices, offsets):
+            return torch.nn.functional.embedding_bag(indices, table, offsets, mode="sum", include_last_offset=True)
+
+    table, indices, offsets = map(torch.from_numpy, batch())
+    table.requires_grad_()
+    program = ember_rewrite.compile(Sums(), (table, indices, offsets), target="cpu")
+    program(table, indices, offsets).sum().backward()
+    assert table.grad is not None and table.grad.sum() == 16 * len(indices)
+    with pytest.raises(ember_rewrite.EmberError, match="gradients"):
+        bag(table, indices, offsets)
+    with torch.no_grad():
+        assert torch.equal(bag(table, indices, offsets), torch.from_numpy(summed(*batch())))
