@@ -100,7 +100,9 @@ impl Setting for Anywhere<'_> {
         }
         let least = missing.max(usize::from(ty.lanes > 1) + missing).max(1);
         let rank = match least {
-            3.. => 3,
+            // No tensor of the world has more dimensions.
+            4.. => return None,
+            3 => 3,
             _ if grow.setting.alias && !grow.one_in(5) || grow.one_in(3) => least,
             _ => 2 + usize::from(grow.one_in(6)),
         };
@@ -133,7 +135,10 @@ impl Setting for Anywhere<'_> {
             0..=1 if grow.setting.alias => grow.loaded(scope),
             0..=4 => grow.terms.int(0),
             5 => grow.terms.int(1),
-            6 => grow.terms.int(3),
+            6 => {
+                let n = grow.pick(&[3, 3, -3], 3);
+                grow.terms.int(n)
+            }
             _ => grow.index(scope, depth),
         };
         [lo, grow.bound(scope, depth)]
