@@ -8,7 +8,9 @@ use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Rule, RuleBook};
 use ember_prove::soundness::Options;
-use ember_prove::verify::{Integers, Judged, Kind, Solver, Tried, Verified, mutants, verify};
+use ember_prove::verify::{
+    Chosen, Integers, Judged, Kind, Solver, Tried, Verified, mutants, verify,
+};
 use ember_tools::solver::Installed;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
@@ -119,7 +121,8 @@ fn without_a_solver_a_claim_is_skipped() -> Result<(), Failed> {
 fn most_mutants_are_refuted(solver: &Installed) -> Result<(), Failed> {
     let book = load(&[root().join("rules"), root().join("rules/equiv")]);
     let options = Options { seed: 5, most: MUTANT_CASES, ..Options::default() };
-    let tried = mutants(&book, |_| true, &options, Some(MUTANTS), Some(solver), &[], |_| {});
+    let chosen = Chosen { sample: Some(MUTANTS), ..Chosen::default() };
+    let tried = mutants(&book, |_| true, &options, chosen, Some(solver), &[], |_| {});
     if let Some(wrong) = tried.iter().find(|one| one.wrong.is_some()) {
         return Err(format!("proved harmless, and wrong: {wrong:?}").into());
     }

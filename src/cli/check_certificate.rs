@@ -89,5 +89,7 @@ fn trusted(json: bool) -> String {
 /// Returns the number of steps of a certificate.
 fn steps(certificate: &Sexp) -> usize {
     let last = certificate.list().and_then(|forms| forms.last()?.items("steps"));
-    last.map_or(0, <[Sexp]>::len)
+    let inside =
+        |step: &Sexp| step.items("inside").map_or(1, |items| items.len().saturating_sub(1));
+    last.map_or(0, |steps| steps.iter().map(inside).sum())
 }

@@ -3,7 +3,7 @@
 
 use ember_language::rules::RuleBook;
 use ember_prove::soundness::Options;
-use ember_prove::verify::{self, Harmless, Judged, Kind, Solver, Tried};
+use ember_prove::verify::{self, Chosen, Harmless, Judged, Kind, Solver, Tried};
 use ember_tools::progress::Line;
 use ember_tools::tables::{grouped, table};
 use std::process::ExitCode;
@@ -14,13 +14,13 @@ pub(super) fn run(
     book: &RuleBook,
     wanted: impl Fn(&str) -> bool,
     options: &Options,
-    sample: Option<usize>,
+    chosen: Chosen,
     solver: Option<&dyn Solver>,
     listed: &[Harmless],
     line: &Line,
 ) -> Vec<Tried> {
     let count = AtomicUsize::new(0);
-    let tried = verify::mutants(book, wanted, options, sample, solver, listed, |all| {
+    let tried = verify::mutants(book, wanted, options, chosen, solver, listed, |all| {
         let done = count.fetch_add(1, Ordering::Relaxed) + 1;
         line.part(done, all, "mutants");
     });

@@ -3,11 +3,11 @@
 use super::mutants;
 use super::output::{to_json, write_result};
 use super::rule_paths::Subject;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::rules;
 use ember_prove::soundness::{Claim, Known, Options, Tier, check_attributes};
-use ember_prove::verify::{self, Integers, Solver, Verified};
+use ember_prove::verify::{self, Changed, Chosen, Integers, Solver, Verified};
 use ember_tools::part::Part;
 use ember_tools::progress::Line;
 use ember_tools::render;
@@ -45,6 +45,9 @@ pub(super) struct VerifyArgs {
     /// With `--mutants`: so many of them, chosen by the seed [all].
     #[arg(long, value_name = "N", requires = "mutants")]
     sample: Option<usize>,
+    /// With `--mutants`: only those of this part of rules [all].
+    #[arg(long, value_name = "PART", requires = "mutants")]
+    changes: Option<Changes>,
     /// The seed of everything random.
     #[arg(long, value_name = "N", default_value_t = Options::default().seed)]
     seed: u64,
@@ -57,6 +60,24 @@ pub(super) struct VerifyArgs {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+}
+
+/// The part of a rule that mutants change.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Changes {
+    /// Conditions, dropped or weakened.
+    Conditions,
+    /// Right sides.
+    Sides,
+}
+
+impl Changes {
+    fn part(self) -> Changed {
+        match self {
+            Changes::Conditions => Changed::Conditions,
+            Changes::Sides => Changed::Sides,
+        }
+    }
 }
 
 /// How often as many instances as usual are made until enough violate the condition that a mutant lacks.
@@ -117,7 +138,7 @@ impl VerifyArgs {
                 &book,
                 |name| rules.contains(name),
                 &options,
-                self.sample,
+                Chosen { part: self.changes.map(Changes::part), sample: self.sample },
                 asked,
                 &listed,
                 line,

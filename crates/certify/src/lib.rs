@@ -220,16 +220,32 @@ impl<'a> Checker<'a> {
 
     /// Checks that the steps lead from one term to another.
     fn leads(&mut self, from: T, steps: &[Sexp], to: T) -> Result<(), Refusal> {
+        if self.after(from, steps)? == to { Ok(()) } else { Err(Refusal::LeadElsewhere) }
+    }
+
+    /// Returns the term that results from applying steps to a term.
+    fn after(&mut self, from: T, steps: &[Sexp]) -> Result<T, Refusal> {
         let mut whole = from;
         for (n, step) in steps.iter().enumerate() {
             let (name, items) = step.form().unwrap_or_default();
-            let next = deeper(|| self.stepped(whole, name, items));
+            let next = deeper(|| match (name, items) {
+                ("inside", [at, steps @ ..]) => self.inside(whole, at, steps),
+                _ => self.stepped(whole, name, items),
+            });
             whole = next.map_err(|why| {
                 let (number, rule) = (n + 1, name.to_owned());
                 Refusal::Step { number, rule, why: Box::new(why) }
             })?;
         }
-        if whole == to { Ok(()) } else { Err(Refusal::LeadElsewhere) }
+        Ok(whole)
+    }
+
+    /// Returns the term that results from applying steps to one part of a term, whose positions are those in the part.
+    fn inside(&mut self, whole: T, at: &Sexp, steps: &[Sexp]) -> Result<T, Refusal> {
+        let way = at.items("at").ok_or(Refusal::NotAStep)?;
+        let old = self.part(whole, way).ok_or(Refusal::SomethingElse)?;
+        let new = self.after(old, steps)?;
+        self.with(whole, way, old, new)
     }
 
     /// Returns the term that results from applying a step to a term.
@@ -253,8 +269,12 @@ impl<'a> Checker<'a> {
             }
             _ => return Err(Refusal::NoDirection),
         };
-        let next = at.items("at").and_then(|way| self.replaced(whole, way, old, new));
-        let next = next.ok_or(Refusal::SomethingElse)?;
+        self.with(whole, at.items("at").ok_or(Refusal::SomethingElse)?, old, new)
+    }
+
+    /// Returns a term with another part at a position, where a part is expected.
+    fn with(&mut self, whole: T, way: &[Sexp], old: T, new: T) -> Result<T, Refusal> {
+        let next = self.replaced(whole, way, old, new).ok_or(Refusal::SomethingElse)?;
         let typed = self.fact(next).typed;
         typed.then_some(next).ok_or_else(|| Refusal::IllTyped("what it makes".to_owned()))
     }

@@ -100,6 +100,13 @@ impl Checker<'_> {
         term.ok_or_else(|| Refusal::NotKnown(name.to_owned()))
     }
 
+    /// Returns the part of a term at a position.
+    pub(super) fn part(&self, whole: T, way: &[Sexp]) -> Option<T> {
+        way.iter().try_fold(whole, |term, at| {
+            self.node(term).1.get(at.atom()?.parse::<usize>().ok()?).copied()
+        })
+    }
+
     /// Replaces the part of a term at a position; `None` unless the expected part is there.
     pub(super) fn replaced(&mut self, whole: T, way: &[Sexp], old: T, new: T) -> Option<T> {
         let Some((first, rest)) = way.split_first() else { return (whole == old).then_some(new) };

@@ -1,5 +1,5 @@
 //! Joins the certificates of a program's parts. The parts follow each other with a barrier between them, and the proof
-//! of each part is moved to the part's position.
+//! of each part is one of the part at its position.
 
 use super::certificate::Certificate;
 use super::certificate::Uncertified::{self, Lost};
@@ -24,7 +24,14 @@ pub(super) fn joined(parts: &[Certificate], level: &Level) -> Result<Certificate
         // earlier part. Every part except the last is itself a first operand.
         let mut place = vec![atom("1"); 2 * at];
         place.extend((at + 1 < parts.len()).then(|| atom("0")));
-        steps.extend(part.proof().iter().map(|step| placed(step, &place)));
+        match place.is_empty() {
+            true => steps.extend(part.proof().iter().cloned()),
+            false if part.proof().is_empty() => {}
+            false => {
+                let place = std::iter::once(form("at", place));
+                steps.push(form("inside", place.chain(part.proof().iter().cloned())));
+            }
+        }
         for (rule, n) in &part.rules {
             match rules.iter_mut().find(|(known, _)| known == rule) {
                 Some((_, sum)) => *sum += n,
@@ -34,7 +41,8 @@ pub(super) fn joined(parts: &[Certificate], level: &Level) -> Result<Certificate
     }
     let exact = parts.iter().map(|part| part.exact).max().unwrap_or(Exactness::Bitwise);
     let digest = last.digest().ok_or(Lost("a part without rules"))?;
-    Ok(Certificate::new(digest, forms, steps, rules, exact))
+    let count = parts.iter().map(|part| part.steps).sum();
+    Ok(Certificate { steps: count, ..Certificate::new(digest, forms, steps, rules, exact) })
 }
 
 /// Builds the sequence of parts with barriers between them.
@@ -46,12 +54,4 @@ fn sequence(mut parts: Vec<&Sexp>, level: &Level) -> Option<Sexp> {
         rest = form(seq.as_str(), [part.clone(), behind]);
     }
     Some(rest)
-}
-
-/// Moves a step of a part to the position of the part.
-fn placed(step: &Sexp, place: &[Sexp]) -> Sexp {
-    let Some((name, [at, rest @ ..])) = step.form() else { return step.clone() };
-    let within = at.items("at").unwrap_or_default();
-    let at = form("at", place.iter().chain(within).cloned());
-    form(name, std::iter::once(at).chain(rest.iter().cloned()))
 }

@@ -54,6 +54,11 @@ impl Aim {
         self.of("speculable").is_some_and(|args| args.first() == Some(&Arg::Var(v)))
     }
 
+    /// True if the value of a variable of the pattern should be another after some writes.
+    pub fn is_of_value(&self, v: Var) -> bool {
+        self.of("reads-only-in").is_some_and(|args| args == [Arg::Var(v)])
+    }
+
     /// True if one variable should be bound twice.
     pub fn is_of_twins(&self) -> bool {
         self.of("different").is_some()
@@ -71,13 +76,31 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     pub(super) fn aimed(&mut self, v: Var, hole: &Hole) -> Option<Id> {
         let Some(Aim::Condition(call)) = self.aim.clone() else { return None };
         let own = Arg::Var(v);
+        if hole.kind == Kind::Statement
+            && let Some(statement) = self.writer(hole)
+        {
+            return Some(statement);
+        }
         match (call.what.name, &call.args[..]) {
-            ("not-free", [Arg::Var(x), last]) if *last == own => self.mentioning(*x, hole),
+            ("independent" | "undisturbed", args)
+                if args.contains(&own) && hole.kind != Kind::Statement && self.one_in(2) =>
+            {
+                self.changing(hole)
+            }
+            ("independent-lanes" | "interchangeable" | "separable", args)
+                if args[1..].contains(&own) && hole.kind == Kind::Statement && self.one_in(2) =>
+            {
+                self.crossing(hole)
+            }
+            ("not-free", [Arg::Var(x), last]) if *last == own => self.mentioning(*x, v, hole),
             ("reads-only-in", [_]) if call.args[0] == own => self.changing(hole),
             ("bounded", [_]) if call.args[0] == own => self.unbounded(hole),
             ("speculable", [_, x]) if *x == own => self.faulting(hole),
             ("unread" | "unwritten" | "undisturbed" | "independent", [a, b]) => {
                 let other = match (a, b) {
+                    (Arg::Var(a), Arg::Var(b)) if !self.types.holes.contains_key(b) => {
+                        return self.alias(v, *a, hole);
+                    }
                     (Arg::Var(a), b) if *b == own => *a,
                     (a, Arg::Var(b)) if *a == own && call.what.name.starts_with("un") => *b,
                     _ => return None,
@@ -87,11 +110,18 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             ("scalar" | "index", [_]) if call.args[0] == own && !hole.count && !hole.step => {
                 if call.what.name == "scalar" || self.grow.rng.bool() {
                     self.types.lanes.set(hole.lanes, 2)?;
+                    self.masked(hole)
                 } else {
                     let dtype = self.grow.pick(&[DType::I32, DType::F32], DType::I32);
                     self.types.dtypes.set(hole.dtype, dtype)?;
+                    None
                 }
-                None
+            }
+            // The difference to a number near an end overflows for one on the other side of 0.
+            ("bounded", [_]) if self.is_index(hole) && self.one_in(3) => {
+                let n = self.grow.rng.i64(-9..4);
+                let n = self.grow.terms.int(n);
+                Some(self.wrapped(hole.sort, n))
             }
             ("float", [_]) if call.args[0] == own => {
                 self.types.dtypes.set(hole.dtype, DType::I64)?;
@@ -102,49 +132,27 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     }
 
     /// Builds a term that mentions a loop variable.
-    fn mentioning(&mut self, x: Var, hole: &Hole) -> Option<Id> {
-        let variable = *self.holes.get(&x)?;
-        self.free.insert(variable);
+    fn mentioning(&mut self, x: Var, v: Var, hole: &Hole) -> Option<Id> {
+        let variable = match self.holes.get(&x) {
+            Some(variable) => *variable,
+            None => self.bind_now(x)?,
+        };
+        // The bounds of the variable may have been in need of this very term.
+        if let Some(known) = self.holes.get(&v) {
+            return Some(*known);
+        }
         if hole.kind == Kind::Value && self.grow.rng.bool() {
             self.types.dtypes.set(hole.dtype, DType::I64)?;
             self.types.lanes.set(hole.lanes, 1)?;
-            let value = self.grow.make().iv(variable);
-            return Some(self.wrapped(hole.sort, value));
         }
-        let around = std::mem::replace(&mut self.pool, vec![variable]);
-        let made = self.make(&Hole { binders: Vec::new(), ..hole.clone() });
-        self.pool = around;
-        made.map(|id| self.wrapped(hole.sort, id))
-    }
-
-    /// Builds a value that is read from memory which the program writes; small, so that it may be a bound.
-    fn changing(&mut self, hole: &Hole) -> Option<Id> {
-        let ty = self.ty(hole)?;
-        if hole.kind != Kind::Value || ty.lanes != 1 {
-            return None;
-        }
-        let scope = Scope { read_only: false, ..self.scope(&hole.binders, false) };
-        let value = if ty.dtype == DType::I64 {
-            self.types.dtypes.set(hole.dtype, DType::I64)?;
-            let (tensor, _) = self.grow.memory(DType::I64, 1, true, &scope);
-            let at = self.grow.rng.i64(0..2);
-            let at = self.grow.terms.int(at);
-            let address = self.grow.make().at(tensor, &[at]);
-            let used = Used { ty: Type::INDEX, missing: 0, writable: true, address };
-            self.grow.setting.used.push(used);
-            let loaded = self.grow.make().load(address);
-            self.narrowed(loaded)
-        } else {
-            let address = Anywhere::address(self.grow, ty, 0, true, &scope, 0)?;
-            self.grow.make().load(address)
-        };
-        Some(self.wrapped(hole.sort, value))
+        self.make_mentioning(variable, hole)
     }
 
     /// Returns a loaded integer, or one that depends on it and lies in a known range, so that it may be a bound.
-    fn narrowed(&mut self, loaded: Id) -> Id {
-        let [zero, end, limit] =
-            [0, self.grow.rng.i64(1..6), self.grow.rng.i64(0..4)].map(|n| self.grow.terms.int(n));
+    pub(super) fn narrowed(&mut self, loaded: Id) -> Id {
+        let least = self.grow.pick(&[0, 0, 0, -3], 0);
+        let [zero, end, limit] = [least, self.grow.rng.i64(1..6), self.grow.rng.i64(0..4)]
+            .map(|n| self.grow.terms.int(n));
         match self.grow.rng.u8(0..6) {
             0 | 1 => loaded,
             2 | 3 => {
@@ -174,6 +182,53 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         Some(self.wrapped(hole.sort, value))
     }
 
+    /// Builds lanes, some of which may be inactive.
+    fn masked(&mut self, hole: &Hole) -> Option<Id> {
+        let integer = self.types.dtypes.get(hole.dtype).is_none_or(|dtype| dtype == DType::I64);
+        if hole.kind != Kind::Value || !integer || self.grow.rng.bool() {
+            return None;
+        }
+        self.types.dtypes.set(hole.dtype, DType::I64)?;
+        let lanes = self.types.lanes.get(hole.lanes)?;
+        let [end, from] = [1, self.grow.rng.i64(0..2)].map(|n| self.grow.terms.int(n));
+        let run = self.grow.make().lanes(lanes, end, from);
+        Some(self.wrapped(hole.sort, run))
+    }
+
+    /// Returns true if terms of a variable must be scalar integers.
+    fn is_index(&self, hole: &Hole) -> bool {
+        hole.kind == Kind::Value
+            && !hole.count
+            && !hole.step
+            && self.types.dtypes.get(hole.dtype) == Some(DType::I64)
+            && self.types.lanes.get(hole.lanes) == Some(1)
+    }
+
+    /// Returns the address of another variable of the pattern, or what is stored there.
+    fn alias(&mut self, v: Var, other: Var, hole: &Hole) -> Option<Id> {
+        let there = self.types.holes.get(&other)?.clone();
+        let fits = v != other
+            && [hole.role, there.role] == [None; 2]
+            && hole.rank == there.rank
+            && there.kind == Kind::Address
+            && self.one_in(3);
+        if !fits {
+            return None;
+        }
+        let own = self.ty(&there)?;
+        self.types.dtypes.set(hole.dtype, own.dtype)?;
+        let aim = self.aim.take();
+        let address = self.hole(other);
+        self.aim = aim;
+        let address = self.unwrapped(address?);
+        let term = match hole.kind {
+            Kind::Address => address,
+            Kind::Tensor => self.grow.make().stored(address),
+            _ => return None,
+        };
+        Some(self.wrapped(hole.sort, term))
+    }
+
     /// Builds an integer near an end of i64, or one that may be any.
     fn unbounded(&mut self, hole: &Hole) -> Option<Id> {
         if hole.kind != Kind::Value || hole.count || hole.step {
@@ -183,9 +238,16 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         self.types.lanes.set(hole.lanes, 1)?;
         let near = self.grow.rng.i64(0..6);
         let scope = self.scope(&hole.binders, true);
-        let value = match self.grow.rng.u8(0..6) {
+        let value = match self.grow.rng.u8(0..8) {
             0..=2 => self.grow.terms.int(i64::MAX - near),
             3 => self.grow.terms.int(i64::MIN + near),
+            // A few times it is a small number again.
+            6 | 7 => {
+                let times = self.grow.pick(&[2, 3, 3, 4, 6, 8, 12], 3);
+                let whole = (1_i128 << 64) / i128::from(times) + 1;
+                let whole = i64::try_from(whole).unwrap_or(i64::MIN);
+                self.grow.terms.int(whole.wrapping_add(near / 2))
+            }
             4 => self.grow.load(Type::INDEX, &scope, 0)?,
             _ => return None,
         };
@@ -207,15 +269,26 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         }
         let there = self.types.holes.get(&other)?.clone();
         let address = match there.kind {
-            Kind::Address if there.rank == 0 => self.hole(other)?,
+            Kind::Address => self.hole(other)?,
             _ => return None,
         };
-        let address = self.unwrapped(address);
+        let mut address = self.unwrapped(address);
         let of = self.ty(&there)?;
+        for _ in 0..there.rank {
+            let at = self.grow.index(&scope, 0);
+            address = self.grow.make().at(address, &[at]);
+        }
+        let reads = self.aim.as_ref().is_some_and(|aim| aim.of("unread").is_some());
+        let reads = reads && self.grow.rng.bool();
         let term = match hole.kind {
             Kind::Value if ty == of => {
                 let loaded = self.grow.make().load(address);
                 if ty == Type::INDEX { self.narrowed(loaded) } else { loaded }
+            }
+            Kind::Statement if of.lanes == 1 && reads => {
+                let to = Anywhere::address(self.grow, of, 0, true, &scope, 0)?;
+                let x = self.grow.make().load(address);
+                self.grow.make().op(Primitive::Store, &[to, x])
             }
             Kind::Statement if of.lanes == 1 => {
                 let x = Anywhere::constant(self.grow, of.dtype);

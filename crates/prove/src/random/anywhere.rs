@@ -100,7 +100,9 @@ impl Setting for Anywhere<'_> {
         }
         let least = missing.max(usize::from(ty.lanes > 1) + missing).max(1);
         let rank = match least {
-            3.. => 3,
+            // No tensor of the world has more dimensions.
+            4.. => return None,
+            3 => 3,
             _ if grow.setting.alias && !grow.one_in(5) || grow.one_in(3) => least,
             _ => 2 + usize::from(grow.one_in(6)),
         };

@@ -6,7 +6,7 @@ use super::anywhere::Anywhere;
 use super::build::Build;
 use super::grow::{Scope, Setting};
 use super::world::COLUMNS;
-use egg::{ENodeOrVar, Id, Language};
+use egg::{ENodeOrVar, Id, Language, Var};
 use ember_language::rules::{Loop, Sort};
 use ember_language::term::Node;
 use ember_values::primitive::Primitive;
@@ -165,7 +165,9 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
                 self.free.insert(range.var);
             }
         }
-        if let Some(hole) = self.unknown(v).filter(|_| !self.grow.one_in(4)) {
+        let aimed = |v: Var| self.aim.as_ref().is_some_and(|aim| aim.is_of_value(v));
+        let value = self.unknown(v).filter(|v| !aimed(*v));
+        if let Some(hole) = value.filter(|_| !self.grow.one_in(4)) {
             let value = if self.grow.one_in(3) {
                 range.lo
             } else {

@@ -19,6 +19,10 @@ pub(crate) enum Stated {
     Length,
     /// A length divides it.
     Multiple,
+    /// It is at least this.
+    Least(i64),
+    /// It is at most this.
+    Most(i64),
 }
 
 /// The state of building one instance.
@@ -45,6 +49,8 @@ pub(crate) struct Build<'a, 'g, 'b, S> {
     pub stated: BTreeMap<Var, Stated>,
     /// The loops that were bound before anything else.
     pub(super) early: Vec<Range>,
+    /// The tensor that statements should write because another term reads it, and its rank.
+    pub(super) target: Option<(Id, usize)>,
 }
 
 impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
@@ -80,6 +86,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             aim: None,
             stated: BTreeMap::new(),
             early: Vec::new(),
+            target: None,
         }
     }
 
@@ -90,14 +97,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             ENodeOrVar::ENode(node) => {
                 let node = node.clone();
                 let children = node.children();
-                if let Some(info) = self.grow.grammar.operators().of(&node) {
-                    if let Some(own) = info.looped() {
-                        self.bind_loop(own, children)?;
-                    }
-                    if let Some(primitive) = info.primitive() {
-                        S::bind(self, primitive, &node)?;
-                    }
-                }
+                self.bind_node(&node)?;
                 let built: Option<Vec<Id>> = children.iter().map(|c| self.node(*c)).collect();
                 Some(self.grow.terms.add(Node::new(node.head(), &built?)))
             }
@@ -110,6 +110,38 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             ENodeOrVar::Var(v) if !self.holes.contains_key(v) => Some(*v),
             _ => None,
         }
+    }
+
+    /// Creates the variables that a node of the pattern binds.
+    fn bind_node(&mut self, node: &Node) -> Option<()> {
+        let Some(info) = self.grow.grammar.operators().of(node) else { return Some(()) };
+        if let Some(own) = info.looped() {
+            self.bind_loop(own, node.children())?;
+        }
+        match info.primitive() {
+            Some(primitive) => S::bind(self, primitive, node),
+            None => Some(()),
+        }
+    }
+
+    /// Binds a variable of the pattern before its turn comes.
+    pub(super) fn bind_now(&mut self, x: Var) -> Option<Id> {
+        let pattern = self.pattern;
+        let aim = self.aim.take();
+        for node in pattern.as_ref().iter().filter_map(|node| match node {
+            ENodeOrVar::ENode(node) => Some(node),
+            ENodeOrVar::Var(_) => None,
+        }) {
+            let info = self.grow.grammar.operators().of(node);
+            let looped = info.and_then(|info| Some(info.looped()?.variable));
+            let binds = looped.or_else(|| info?.binds.map(|(variable, _)| variable));
+            if binds.is_some_and(|at| pattern[node.children()[at]] == ENodeOrVar::Var(x)) {
+                self.bind_node(node)?;
+                break;
+            }
+        }
+        self.aim = aim;
+        self.holes.get(&x).copied()
     }
 
     /// Gives a loop's variable the loop's bounds.
@@ -127,6 +159,10 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
                 bounds[1] = bounds[0];
             }
             for (v, id) in [lo, hi].into_iter().zip(bounds) {
+                // A bound that mentions the variable had the loop bound before its turn.
+                if self.holes.contains_key(&v) {
+                    continue;
+                }
                 let hole = self.types.holes.get(&v)?.clone();
                 let id = match self.demanded(v, &hole) {
                     Some(id) => id,
@@ -176,22 +212,31 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
 
     /// Returns a number that satisfies a condition of the rule, or a term that violates the one aimed at.
     fn demanded(&mut self, v: Var, hole: &Hole) -> Option<Id> {
-        if let Some(stated) = self.stated.get(&v).copied()
-            && hole.kind == Kind::Value
-            && !self.grow.one_in(8)
-        {
-            let n = match stated {
-                Stated::Length => self.grow.pick(&[2, 2, 3, 4, 4, 6, 8, 12, 16], 2),
-                Stated::Multiple => self.grow.pick(&[0, 0, 0, 2, 4, 8, 12, 16, 24], 0),
-            };
-            if hole.count {
-                self.types.lanes.set(hole.lanes, usize::try_from(n).ok()?)?;
-            }
-            let n = self.grow.terms.int(n);
-            return Some(self.wrapped(hole.sort, n));
-        }
         let aims = self.aim.is_some() && !self.holes.contains_key(&v);
-        aims.then(|| S::aimed(self, v, hole)).flatten()
+        if aims && self.grow.rng.bool() {
+            S::aimed(self, v, hole).or_else(|| self.as_stated(v, hole))
+        } else {
+            let stated = self.as_stated(v, hole);
+            stated.or_else(|| aims.then(|| S::aimed(self, v, hole)).flatten())
+        }
+    }
+
+    /// Returns a number that satisfies a condition of the rule.
+    fn as_stated(&mut self, v: Var, hole: &Hole) -> Option<Id> {
+        let stated = self.stated.get(&v).copied().filter(|_| hole.kind == Kind::Value)?;
+        let n = match stated {
+            _ if self.grow.one_in(8) => return None,
+            Stated::Length => self.grow.pick(&[2, 2, 3, 4, 4, 6, 8, 12, 16], 2),
+            Stated::Multiple => self.grow.pick(&[0, 0, 0, 2, 4, 8, 12, 16, 24], 0),
+            _ if self.grow.one_in(3) => return None,
+            Stated::Least(n) => n.saturating_add(self.grow.pick(&[0, 0, 1, 1, 2, 3, 7], 0)),
+            Stated::Most(n) => n.saturating_sub(self.grow.pick(&[0, 0, 0, 1, 1, 2], 0)),
+        };
+        if hole.count {
+            self.types.lanes.set(hole.lanes, usize::try_from(n).ok()?)?;
+        }
+        let n = self.grow.terms.int(n);
+        Some(self.wrapped(hole.sort, n))
     }
 
     /// Builds a term for a variable of the pattern.

@@ -1,8 +1,9 @@
 //! Instances in which a term mentions a loop variable that the rule makes, although nothing should.
 
 use super::build::Build;
-use super::grow::Setting;
+use super::grow::{Setting, Type};
 use super::types::Hole;
+use super::world::{SCRATCH, scratch_rows};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{COMPUTE, Kind};
 use ember_language::term::{Head, Node, Terms};
@@ -19,6 +20,9 @@ pub(crate) fn computed(terms: &Terms, [op, a, b]: [Id; 3]) -> Option<i64> {
     BinaryOp::parse(terms[op].name()?)?.checked(number(a)?, number(b)?)
 }
 
+/// The number of terms that are made in the hope that one mentions a variable.
+const TRIES: usize = 5;
+
 impl<S: Setting> Build<'_, '_, '_, S> {
     /// Returns true once in `n` draws on average.
     pub fn one_in(&mut self, n: u32) -> bool {
@@ -28,6 +32,49 @@ impl<S: Setting> Build<'_, '_, '_, S> {
     /// One of several.
     pub fn choice<'t, T>(&mut self, all: &'t [T]) -> Option<&'t T> {
         self.grow.rng.choice(all)
+    }
+
+    /// Builds a term that mentions a loop variable, if some try does.
+    pub(super) fn make_mentioning(&mut self, variable: Id, hole: &Hole) -> Option<Id> {
+        self.free.insert(variable);
+        if hole.role == Some(SCRATCH) {
+            let dtype = self.ty(hole)?.dtype;
+            let value = self.grow.make().iv(variable);
+            let rows = self.grow.make().root(&scratch_rows(dtype), true);
+            let row = self.grow.make().at(rows, &[value]);
+            return Some(self.wrapped(hole.sort, row));
+        }
+        if hole.kind == Kind::Value && self.ty(hole)? == Type::INDEX && self.grow.rng.bool() {
+            let value = self.grow.make().iv(variable);
+            return Some(self.wrapped(hole.sort, value));
+        }
+        let around = std::mem::replace(&mut self.pool, vec![variable]);
+        let size = self.size;
+        self.size = size.max(1);
+        let alone = Hole { binders: Vec::new(), ..hole.clone() };
+        let mut made = None;
+        for _ in 0..TRIES {
+            made = self.make(&alone);
+            if made.is_some_and(|made| self.has_part(made, variable)) {
+                break;
+            }
+        }
+        (self.pool, self.size) = (around, size);
+        made.map(|id| self.wrapped(hole.sort, id))
+    }
+
+    /// Returns true if a term contains another.
+    fn has_part(&self, term: Id, part: Id) -> bool {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![term]);
+        while let Some(id) = open.pop() {
+            if id == part {
+                return true;
+            }
+            if seen.insert(id) {
+                open.extend(self.grow.terms[id].children());
+            }
+        }
+        false
     }
 
     /// The whole pattern again, where a term that stood for one of its variables is another, which mentions a
@@ -83,12 +130,9 @@ impl<S: Setting> Build<'_, '_, '_, S> {
         let others: Vec<Var> = others.map(|(v, _)| *v).collect();
         let aimed = within.filter(|within| others.contains(within));
         let other = aimed.or_else(|| self.grow.rng.choice(&others).copied())?;
-        self.holes.remove(&other);
-        self.free.insert(made);
-        let around = std::mem::replace(&mut self.pool, vec![made]);
-        let again = self.hole(other);
-        self.pool = around;
-        again?;
+        let hole = self.types.holes.get(&other)?.clone();
+        let again = self.make_mentioning(made, &hole)?;
+        self.holes.insert(other, again);
         self.node(Id::from(self.pattern.len().checked_sub(1)?))
     }
 }

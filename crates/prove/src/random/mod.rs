@@ -8,6 +8,7 @@ mod aim;
 mod anywhere;
 mod bind;
 mod build;
+mod changing;
 mod grammar;
 mod grow;
 mod mention;

@@ -43,6 +43,11 @@ pub(crate) fn tensor_name(writable: bool, dtype: DType, rank: usize) -> String {
     format!("{}{rank}_{dtype}", if writable { "out" } else { "in" })
 }
 
+/// Returns the name of the scratch tensor of a type whose rows have an index.
+pub(crate) fn scratch_rows(dtype: DType) -> String {
+    format!("{SCRATCH}_rows_{dtype}")
+}
+
 impl World {
     /// Generates a random world. In a `wide` one, the columns are usually a known power of two.
     pub fn random(rng: &mut Rng, wide: bool) -> World {
@@ -85,6 +90,9 @@ impl World {
                 }
                 let name = format!("{}_{dtype}", if writable { SCRATCH } else { OFFSETS });
                 tensors.push(TensorDecl { name, dtype, shape: vec![entries], writable });
+                // A row of scratch memory; there is only one.
+                let (name, shape) = (scratch_rows(dtype), vec![Dim::Const(1), entries]);
+                tensors.extend(writable.then_some(TensorDecl { name, dtype, shape, writable }));
             }
         }
         let sizes = SIZES.map(String::from).to_vec();

@@ -251,17 +251,36 @@ fn made(rule: &Rule, grammar: &Grammar) -> Vec<PatternAst<Node>> {
     made.map(|at| PatternAst::from(nodes[..=at].to_vec())).collect()
 }
 
-/// Returns what the conditions of a rule say of its numbers: those that are lengths, and those that lengths divide.
+/// Returns what the conditions of a rule say of its numbers: those that are lengths, those that lengths divide, and
+/// bounds of others.
 fn stated(rule: &Rule) -> BTreeMap<Var, Stated> {
     let lengths = rule.fors.iter().filter(|(_, call)| call.what.name == "length");
     let lengths = lengths.filter_map(|(_, call)| Some((call.args.first()?, Stated::Length)));
     let divides = rule.guards.iter().filter(|guard| guard.what.name == "divides");
     let multiples = divides.filter_map(|call| Some((call.args.get(1)?, Stated::Multiple)));
+    let is_length = |x: &Arg| {
+        rule.fors.iter().any(|(n, call)| {
+            call.what.name == "length" && (call.args == [*x] || *x == Arg::Var(*n))
+        })
+    };
+    let bounded = rule.guards.iter().filter_map(|guard| {
+        let below = match guard.what.name {
+            "at-most" => 0,
+            "below" => 1,
+            _ => return None,
+        };
+        match guard.args.as_slice() {
+            [Arg::Int(n), x] => Some((x, Stated::Least(n.saturating_add(below)))),
+            [x, Arg::Int(n)] => Some((x, Stated::Most(n.saturating_sub(below)))),
+            [x, y] if is_length(y) => Some((x, Stated::Most(2 - below))),
+            _ => None,
+        }
+    });
     let variable = |(arg, stated): (&Arg, Stated)| match arg {
         Arg::Var(v) => Some((*v, stated)),
         Arg::Int(_) => None,
     };
-    multiples.chain(lengths).filter_map(variable).collect()
+    bounded.chain(multiples).chain(lengths).filter_map(variable).collect()
 }
 
 /// Returns the ranks that a rule's conditions require of its variables.

@@ -13,7 +13,7 @@ mod solver;
 mod symbolic;
 
 pub use integers::{Integers, Values};
-pub use mutants::{Harmless, Judged, Kind, Reason, Tried, harmless, mutants};
+pub use mutants::{Changed, Chosen, Harmless, Judged, Kind, Reason, Tried, harmless, mutants};
 pub use solver::Solver;
 
 use crate::soundness::{Options, Tier, Verdict, check_rule};

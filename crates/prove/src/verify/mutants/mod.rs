@@ -129,20 +129,41 @@ pub struct Tried {
     pub wrong: Option<String>,
 }
 
-/// Verifies the mutants of the selected rules, in the book's order, or a `sample` of them chosen by the seed. Calls
-/// `done` after each with the number of all.
+/// The mutants to verify.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Chosen {
+    /// Those of conditions alone, or those of right sides alone.
+    pub part: Option<Changed>,
+    /// So many of them, chosen by the seed.
+    pub sample: Option<usize>,
+}
+
+/// The part of a rule that mutants change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// Its conditions.
+    Conditions,
+    /// Its right side.
+    Sides,
+}
+
+/// Verifies the chosen mutants of the selected rules, in the book's order. Calls `done` after each with the number of
+/// all.
 pub fn mutants(
     book: &RuleBook,
     wanted: impl Fn(&str) -> bool,
     options: &Options,
-    sample: Option<usize>,
+    chosen: Chosen,
     solver: Option<&dyn Solver>,
     listed: &[Harmless],
     done: impl Fn(usize) + Sync,
 ) -> Vec<Tried> {
     let rules = book.claims().filter(|rule| wanted(rule.name.as_str()));
     let mut all: Vec<Mutant> = rules.flat_map(|rule| of_rule(&book.signature, &rule)).collect();
-    if let Some(size) = sample {
+    if let Some(part) = chosen.part {
+        all.retain(|mutant| mutant.kind.is_guard() == (part == Changed::Conditions));
+    }
+    if let Some(size) = chosen.sample {
         Rng::with_seed(options.seed).shuffle(&mut all);
         all.truncate(size);
     }
@@ -156,6 +177,9 @@ pub fn mutants(
 
 /// How often as many instances as of a rule are made of a mutant that lacks a condition, since few of them violate it.
 const VIOLATED_TIMES: usize = 3;
+
+/// How often as many cases must violate the condition as a rule is tried in, where there are not enough instances.
+const VIOLATED_LEAST: usize = 5;
 
 fn of_rule(signature: &Signature, rule: &Rule) -> Vec<Mutant> {
     let rule = &Arc::new(rule.clone());
@@ -180,6 +204,7 @@ fn judge(
     let options = match (is_right, lacking) {
         (true, _) => Options { most: options.instances, ..*options },
         (false, Some(_)) => Options {
+            least: options.least.saturating_mul(VIOLATED_LEAST),
             instances: options.instances.saturating_mul(VIOLATED_TIMES),
             most: options.most.saturating_mul(VIOLATED_TIMES),
             ..*options

@@ -2,14 +2,14 @@
 //!
 //! A side is written so that names do not matter: each loop variable as the loop that binds it, and each term of the
 //! left side with what its variables stand for, except those that a condition excludes. A loop between equal numbers
-//! runs nothing, and a conversion to the type that a value has is the value.
+//! runs nothing, a conversion to the type that a value has is the value, and operators are those of one processor.
 
+use super::expanded::{expanded, text};
 use super::implied::direct;
-use super::places::{expanded, text};
 use crate::random::Types;
 use crate::soundness::{left_side, ranks};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_language::rules::{Arg, Kind, Loop, New, Rule, Signature};
+use ember_language::rules::{Arg, Kind, Loop, New, Rule, Signature, Unit};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::{Primitive, Typing};
 use ember_values::scalar::DType;
@@ -25,9 +25,29 @@ pub(super) fn says_nothing(signature: &Signature, rule: &Rule) -> bool {
     carries_all(signature, rule) && text == written(signature, rule, &rule.rhs)
 }
 
+/// Returns true if both sides of a rule are those of another rule up to names. What terms of the other mention under the
+/// first of two names they mention here under the second.
+pub(super) fn are_alike(
+    signature: &Signature,
+    rule: &Rule,
+    other: &Rule,
+    [from, to]: [&str; 2],
+) -> bool {
+    let sides = |rule: &Rule| {
+        let text = |side| written(signature, rule, side).replace(&told(from), &told(to));
+        [&rule.lhs, &rule.rhs].map(text)
+    };
+    carries_all(signature, rule) && carries_all(signature, other) && sides(rule) == sides(other)
+}
+
+/// The start of what is told about a variable that a term may mention.
+fn told(name: &str) -> String {
+    format!("\"{name}=")
+}
+
 /// Returns true if each loop of the right side has a variable that carries its bounds.
 pub(super) fn carries_all(signature: &Signature, rule: &Rule) -> bool {
-    let side = &rule.rhs;
+    let side = &expanded(signature, rule, &rule.rhs);
     Side { signature, rule, side, types: None }.all_carry(Id::from(side.len().saturating_sub(1)))
 }
 
@@ -67,7 +87,11 @@ impl Side<'_> {
             ENodeOrVar::Var(v) => return self.hole(*v, around),
             ENodeOrVar::ENode(node) => node,
         };
+        let node = &self.plain(node);
         let Some(info) = self.signature.table().of(node) else { return self.name(at) };
+        if let (true, [inner]) = (info.is_transparent(), node.children()) {
+            return self.text(*inner, around, depth);
+        }
         let (children, kinds) = (node.children(), info.operand_kinds.as_slice());
         if let Some(own) = info.looped().and_then(|own| own.of(children)) {
             return self.looped(node, own, around, depth);
@@ -104,6 +128,15 @@ impl Side<'_> {
             return operands.swap_remove(1 - at);
         }
         format!("({} {})", node.head(), operands.join(" "))
+    }
+
+    /// Returns a node as one processor has it. What the access unit evaluates stays, since that may fault elsewhere.
+    fn plain(&self, node: &Node) -> Node {
+        let operators = self.signature.table();
+        match operators.of(node) {
+            Some(info) if info.unit != Some(Unit::Access) => operators.erased(node),
+            _ => node.clone(),
+        }
     }
 
     /// Returns the bounds of a variable that the rule makes.
@@ -179,17 +212,26 @@ impl Side<'_> {
             }
             variable => variable,
         };
+        let own = |side: &PatternAst<Node>| expanded(self.signature, self.rule, side);
         let sides = std::iter::once(&self.rule.lhs).chain(self.rule.wheres.iter().map(|(_, p)| p));
-        let mut loops = sides.flat_map(|side| side.into_iter().map(move |node| (side, node)));
-        loops.any(|(side, node)| {
-            let ENodeOrVar::ENode(node) = node else { return false };
-            let own = operators.looped(node).filter(|own| side[own.variable] == *variable);
-            own.is_some_and(|own| [own.lo, own.hi, own.step].map(|at| text(side, at)) == bounds)
-        }) || self.rule.wheres.iter().any(|(x, side)| {
-            let Some(ENodeOrVar::ENode(node)) = side.into_iter().last() else { return false };
-            let parts = operators.variable(node).filter(|_| ENodeOrVar::Var(*x) == *variable);
-            parts.is_some_and(|[_, lo, hi, st]| [lo, hi, st].map(|at| text(side, at)) == bounds)
-        })
+        let found = sides.map(own).any(|side| {
+            let mut loops = side.as_ref().iter();
+            loops.any(|node| {
+                let ENodeOrVar::ENode(node) = node else { return false };
+                let own = operators.looped(node).filter(|own| side[own.variable] == *variable);
+                own.is_some_and(|own| {
+                    [own.lo, own.hi, own.step].map(|at| text(&side, at)) == bounds
+                })
+            })
+        });
+        found
+            || self.rule.wheres.iter().any(|(x, side)| {
+                let side = own(side);
+                let Some(ENodeOrVar::ENode(node)) = side.as_ref().last() else { return false };
+                let parts = operators.variable(node).filter(|_| ENodeOrVar::Var(*x) == *variable);
+                parts
+                    .is_some_and(|[_, lo, hi, st]| [lo, hi, st].map(|at| text(&side, at)) == bounds)
+            })
     }
 
     /// Returns a term of the left side with what its variables stand for.
@@ -203,7 +245,8 @@ impl Side<'_> {
             // What a variable is fixed to must lie within its loop, whose bounds other fixed variables may be in.
             let counts = value.starts_with(COUNTER) && self.excludes(name, v);
             let itself = *value == format!("(iv {name})");
-            if !shadowed && !counts && !itself {
+            let hidden = shadowed && value.starts_with(COUNTER);
+            if !hidden && !counts && !itself {
                 told.push(format!("{name}={value}"));
             }
         }

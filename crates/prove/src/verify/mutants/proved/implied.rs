@@ -1,6 +1,7 @@
 //! Conditions that follow from the others, or from the form of the left side: a loop variable carries its bounds, and
 //! no term is a part of itself.
 
+use super::is_evaluated;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Arg, Call, Kind, New, Rule, Signature};
 use ember_language::term::Node;
@@ -30,7 +31,38 @@ pub(super) fn follows(signature: &Signature, rule: &Rule, condition: &Call) -> b
         {
             true
         }
+        (name, args) if of_generators(rule, name, args) => true,
+        // What writes nothing disturbs nothing.
+        ("independent", [a, b]) if is_pure(signature, rule, *a) => {
+            derived(rule, "undisturbed", &[*a, *b], FOLLOWS.len())
+        }
+        ("independent", [a, b]) if is_pure(signature, rule, *b) => {
+            derived(rule, "undisturbed", &[*b, *a], FOLLOWS.len())
+        }
         (name, args) => derived(rule, name, args, FOLLOWS.len()),
+    }
+}
+
+/// Returns true if a generator has answers only where a condition holds: a length is a number, and bounds between which
+/// there are always as many iterations are sums of loop variables, sizes and numbers.
+fn of_generators(rule: &Rule, name: &str, args: &[Arg]) -> bool {
+    const OF_NUMBERS: [&str; 7] =
+        ["bounded", "constant", "index", "not-free", "reads-only-in", "scalar", "speculable"];
+    const OF_SUMS: [&str; 3] = ["index", "reads-only-in", "scalar"];
+    const COUNTED: [&str; 3] = ["few-trips", "half-way", "one-trip"];
+    let Some(x) = args.last() else { return false };
+    rule.fors.iter().any(|(n, call)| {
+        let is_number = *x == Arg::Var(*n) || call.what.name == "length" && call.args == [*x];
+        let is_sum = COUNTED.contains(&call.what.name) && call.args[..2].contains(x);
+        is_number && OF_NUMBERS.contains(&name) || is_sum && OF_SUMS.contains(&name)
+    })
+}
+
+/// Returns true if evaluating terms of a variable writes nothing.
+fn is_pure(signature: &Signature, rule: &Rule, x: Arg) -> bool {
+    match x {
+        Arg::Var(x) => is_evaluated(signature, rule, x),
+        Arg::Int(_) => true,
     }
 }
 

@@ -1,10 +1,14 @@
 //! Rules in which two loop variables are one, as instances are that violate the condition that they differ. A variable
 //! carries the bounds of its loop, so that the bounds are then the same, too.
 
-use super::places::substituted;
+use super::expanded::{mentions, substituted};
+use super::identified;
+use super::places::Places;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Arg, Call, New, Rule, Signature};
 use ember_language::term::{Head, Node};
+use ember_values::primitive::Primitive;
+use ember_values::scalar::BinaryOp;
 
 /// A term of a pattern.
 type Term = PatternAst<Node>;
@@ -20,6 +24,58 @@ pub(super) fn merged(signature: &Signature, rule: &Rule, [x, y]: [Var; 2]) -> Op
     Some(rule)
 }
 
+/// Returns true if a rule is as right where two of its variables are one as where they have the same bounds and differ:
+/// each term stands within one of them wherever it stands within any, so that another name for that one changes
+/// nothing.
+pub(super) fn is_renamed(signature: &Signature, rule: &Rule, [x, y]: [Var; 2]) -> bool {
+    let mut one = renamed(rule, y, &variable(x));
+    let mut two = rule.clone();
+    for _ in 0..MOST {
+        match equal(signature, &one, x) {
+            None => return true,
+            Some(None) => break,
+            Some(Some((v, term))) => {
+                two = renamed(&two, v, &term);
+                one = renamed(&one, v, &term);
+            }
+        }
+    }
+    let places = Places::of(signature, &two);
+    let names = [x, y].map(|v| v.to_string());
+    let free = |rule: &Rule, v: Var, term: Var| {
+        let stated = |guard: &Call| guard.args == [Arg::Var(v), Arg::Var(term)];
+        rule.guards.iter().any(|guard| guard.what.name == "not-free" && stated(guard))
+    };
+    let mut more: Vec<Call> = Vec::new();
+    // The variable that each term may mention, if it is the same wherever the term stands.
+    for (term, _) in &rule.variables {
+        if [x, y].contains(term) || free(&one, x, *term) {
+            continue;
+        }
+        let Some(inner) = places.innermost(*term, &names) else { return false };
+        let conditions = rule.guards.iter().filter(|guard| guard.args.contains(&Arg::Var(*term)));
+        let other = [y, x][usize::from(inner == Some(1))];
+        // Conditions on the variables are about the one that the term may mention.
+        if conditions.into_iter().any(|guard| guard.args.contains(&Arg::Var(other))) {
+            return false;
+        }
+        more.extend(not_free(rule, other, *term));
+    }
+    for (term, _) in rule.variables.iter().filter(|(term, _)| free(&one, x, *term)) {
+        more.extend([x, y].into_iter().filter_map(|v| not_free(rule, v, *term)));
+    }
+    two.guards.extend(more);
+    let both = |guard: &&Call| [x, y].iter().all(|v| guard.args.contains(&Arg::Var(*v)));
+    !rule.guards.iter().any(|guard| both(&guard) && guard.what.name != "different")
+        && identified::are_alike(signature, &one, &two, [&names[1], &names[0]])
+}
+
+/// The condition that a term does not mention a variable.
+fn not_free(rule: &Rule, v: Var, term: Var) -> Option<Call> {
+    let own = rule.guards.iter().find(|guard| guard.what.name == "not-free")?;
+    Some(Call { what: own.what, args: vec![Arg::Var(v), Arg::Var(term)] })
+}
+
 /// The greatest number of bounds that are made equal.
 const MOST: usize = 8;
 
@@ -27,7 +83,11 @@ const MOST: usize = 8;
 /// `None` if there is no other, and `None` if two bounds differ.
 #[allow(clippy::option_option, reason = "each absence has its own meaning")]
 fn equal(signature: &Signature, rule: &Rule, x: Var) -> Option<Option<(Var, Term)>> {
+    if rule.wheres.iter().any(|(v, pattern)| exceeds(signature, rule, *v, pattern)) {
+        return None;
+    }
     let all = bounds(signature, rule, x);
+    let mut equal = Vec::new();
     for (k, first) in all.iter().enumerate() {
         for second in &all[k + 1..] {
             for (a, b) in first.iter().zip(second).filter(|(a, b)| a != b) {
@@ -42,17 +102,17 @@ fn equal(signature: &Signature, rule: &Rule, x: Var) -> Option<Option<(Var, Term
                         return None;
                     }
                     (Some(ENodeOrVar::Var(v)), _) if !mentions(b, v) => {
-                        return Some(Some((v, b.clone())));
+                        equal.push((v, b.clone()));
                     }
                     (_, Some(ENodeOrVar::Var(v))) if !mentions(a, v) => {
-                        return Some(Some((v, a.clone())));
+                        equal.push((v, a.clone()));
                     }
                     _ => {}
                 }
             }
         }
     }
-    Some(None)
+    Some(equal.into_iter().next())
 }
 
 /// Returns the bounds and steps that a variable has, wherever the rule finds it.
@@ -77,6 +137,19 @@ fn bounds(signature: &Signature, rule: &Rule, x: Var) -> Vec<[Term; 3]> {
     found
 }
 
+/// Returns true if a pattern of a variable is the variable itself and a length or a number more, which nothing is.
+fn exceeds(signature: &Signature, rule: &Rule, v: Var, pattern: &Term) -> bool {
+    let Some(ENodeOrVar::ENode(node)) = pattern.as_ref().last() else { return false };
+    let add = Primitive::Binary(BinaryOp::Add);
+    let Some(parts) = signature.table().parts::<2>(node, add) else { return false };
+    let some = |at: Id| match &pattern[at] {
+        ENodeOrVar::Var(n) => is_length(rule, *n),
+        ENodeOrVar::ENode(node) => matches!(node.head(), Head::Int(n) if n != 0),
+    };
+    let own = |at: Id| pattern[at] == ENodeOrVar::Var(v);
+    own(parts[0]) && some(parts[1]) || own(parts[1]) && some(parts[0])
+}
+
 /// Returns true for two numbers that differ.
 fn numbers(a: &Node, b: &Node) -> bool {
     matches!((a.head(), b.head()), (Head::Int(a), Head::Int(b)) if a != b)
@@ -84,11 +157,14 @@ fn numbers(a: &Node, b: &Node) -> bool {
 
 /// Returns true if a variable is a length, which is 2 or more, and a number is not.
 fn excludes(rule: &Rule, v: Var, number: &Node) -> bool {
-    let is_length = rule
-        .fors
+    is_length(rule, v) && matches!(number.head(), Head::Int(n) if n < 2)
+}
+
+/// Returns true if a variable is a length, which is 2 or more.
+fn is_length(rule: &Rule, v: Var) -> bool {
+    rule.fors
         .iter()
-        .any(|(n, call)| call.what.name == "length" && (*n == v || call.args == [Arg::Var(v)]));
-    is_length && matches!(number.head(), Head::Int(n) if n < 2)
+        .any(|(n, call)| call.what.name == "length" && (*n == v || call.args == [Arg::Var(v)]))
 }
 
 /// Returns a rule with a term in the place of a variable. Conditions that cannot name the term are left out, which
@@ -142,8 +218,4 @@ fn leaf(term: &Term) -> Option<ENodeOrVar<Node>> {
         [one] => Some(one.clone()),
         _ => None,
     }
-}
-
-fn mentions(term: &Term, v: Var) -> bool {
-    term.as_ref().contains(&ENodeOrVar::Var(v))
 }

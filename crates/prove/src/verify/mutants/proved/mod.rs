@@ -3,6 +3,7 @@
 //! ([`places`]), both sides or both right sides say the same ([`identified`]), or a solver proves what the condition is
 //! about ([`solved`]).
 
+mod expanded;
 mod identified;
 mod implied;
 mod merged;
@@ -30,6 +31,8 @@ pub enum Reason {
     Implied,
     /// Both sides evaluate the term only before they write anything.
     Early,
+    /// The variable has one value, in its loop and outside of it.
+    Single,
     /// The term stands outside of all that binds the variable, which may have any other name.
     Apart,
     /// No loop has both variables, whose bounds differ.
@@ -82,19 +85,28 @@ fn of_condition(signature: &Signature, rule: &Rule, aim: &Aim) -> Option<Reason>
         {
             Some(Reason::Early)
         }
+        ("read-only", _) if places().writes_nothing() => Some(Reason::Early),
         ("not-free", [Arg::Var(v), Arg::Var(x)]) if places().is_apart(&v.to_string(), *x) => {
             Some(Reason::Apart)
         }
+        ("not-free", [Arg::Var(v), _]) if runs_once(rule, *v) => Some(Reason::Single),
         ("different", [Arg::Var(x), Arg::Var(y)]) => {
             match merged::merged(signature, rule, [*x, *y]) {
                 None => Some(Reason::Bounds),
                 Some(one) => {
-                    identified::says_nothing(signature, &one).then_some(Reason::Identified)
+                    let same = identified::says_nothing(signature, &one)
+                        || merged::is_renamed(signature, rule, [*x, *y]);
+                    same.then_some(Reason::Identified)
                 }
             }
         }
         _ => None,
     }
+}
+
+/// Returns true if a condition says that the loop over a variable runs once.
+fn runs_once(rule: &Rule, v: Var) -> bool {
+    rule.guards.iter().any(|guard| guard.what.name == "runs-once" && guard.args == [Arg::Var(v)])
 }
 
 /// Returns true if terms of a variable are values or addresses, whose evaluation yields a number or a place.

@@ -6,8 +6,9 @@
 //! its loop evaluated there, since the value must lie between them. Nor does one that a bound variable is not in a term that stands
 //! outside of everything that binds the variable: the bound variable may have any other name.
 
+use super::expanded::{expanded, text};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_language::rules::{Arg, Kind, New, Rule, Signature};
+use ember_language::rules::{Arg, Kind, New, Rule, Signature, Unit};
 use ember_language::term::Node;
 use ember_values::primitive::Primitive;
 
@@ -26,11 +27,13 @@ pub(super) struct Places<'a> {
     places: Vec<Place>,
     /// True if a part was found whose evaluation is not understood.
     unclear: bool,
+    /// True if a part was found that may write, or that the access unit evaluates.
+    touched: bool,
 }
 
 impl<'a> Places<'a> {
     pub fn of(signature: &'a Signature, rule: &'a Rule) -> Places<'a> {
-        let mut found = Places { rule, places: Vec::new(), unclear: false };
+        let mut found = Places { rule, places: Vec::new(), unclear: false, touched: false };
         for side in [&rule.lhs, &rule.rhs] {
             let side = expanded(signature, rule, side);
             let mut walk = Walk { signature, rule, side: &side, found: &mut found };
@@ -44,6 +47,12 @@ impl<'a> Places<'a> {
         !self.unclear
             && self.of_variable(x).next().is_some()
             && self.of_variable(x).all(|place| !place.late)
+    }
+
+    /// Returns true if neither side writes anything or has anything evaluated by the access unit, so that all memory is
+    /// as if nothing could write it.
+    pub fn writes_nothing(&self) -> bool {
+        !self.unclear && !self.touched
     }
 
     /// Returns true if a bound variable may get another name where a term mentions it: the term stands outside of all
@@ -64,6 +73,26 @@ impl<'a> Places<'a> {
             && !self.of_variable(x).any(within)
             && others.filter(|y| *y != x).all(|y| !mixed(y) || free(y))
             && self.of_variable_named(variable).all(within)
+    }
+
+    /// Returns the place in a list of bound variables of the innermost around a term, if it is the same wherever one is
+    /// around it; an inner `None` if none ever is.
+    #[allow(clippy::option_option, reason = "each absence has its own meaning")]
+    pub fn innermost(&self, x: Var, names: &[String]) -> Option<Option<usize>> {
+        let innermost = |place: &Place| {
+            let mut around = place.around.iter().rev();
+            around.find_map(|own| names.iter().position(|name| name == own))
+        };
+        let mut all = self.of_variable(x).filter_map(innermost);
+        let first = all.next();
+        (!self.unclear && all.all(|other| Some(other) == first)).then_some(first)
+    }
+
+    /// Returns true if each place of a term is within a loop over a variable.
+    pub fn is_within(&self, variable: &str, x: Var) -> bool {
+        !self.unclear
+            && self.of_variable(x).next().is_some()
+            && self.of_variable(x).all(|place| place.around.iter().any(|name| name == variable))
     }
 
     fn of_variable(&self, x: Var) -> impl Iterator<Item = &Place> {
@@ -101,6 +130,7 @@ impl Walk<'_, '_> {
         let node = match &self.side[at] {
             ENodeOrVar::Var(v) => {
                 self.found.places.push(Place { variable: *v, around: around.clone(), late });
+                self.found.touched |= self.may_write(*v);
                 return late || self.may_write(*v);
             }
             ENodeOrVar::ENode(node) => node.clone(),
@@ -114,6 +144,10 @@ impl Walk<'_, '_> {
         if info.makes_variable || info.kind == Some(Kind::Label) {
             return late;
         }
+        let own = info.touches.as_ref();
+        self.found.touched |= info.unit == Some(Unit::Access) && !info.is_transparent()
+            || info.kind == Some(Kind::Statement)
+            || info.looped().is_none() && own.is_none_or(|own| !own.writes.is_empty());
         let inside = |this: &Self, variable: Id| {
             let mut inside = around.clone();
             inside.push(text(this.side, variable));
@@ -126,7 +160,8 @@ impl Walk<'_, '_> {
             }
             let inside = inside(self, own.variable);
             let after = self.writes(own.body) || late;
-            return self.node(own.body, &inside, after) || after;
+            let again = after && !self.runs_once(own.variable);
+            return self.node(own.body, &inside, late || again) || after;
         }
         match (info.primitive(), info.binds) {
             (Some(Primitive::After), _) => {
@@ -164,6 +199,14 @@ impl Walk<'_, '_> {
                 }
                 late || self.writes_itself(&node)
             }
+        }
+    }
+
+    /// Returns true if a condition says that the loop over a variable runs once.
+    fn runs_once(&self, variable: Id) -> bool {
+        match &self.side[variable] {
+            ENodeOrVar::Var(v) => super::runs_once(self.rule, *v),
+            ENodeOrVar::ENode(_) => false,
         }
     }
 
@@ -257,55 +300,4 @@ impl Walk<'_, '_> {
     fn is_number(&self, node: &Node) -> bool {
         node.name() == Some(ember_language::rules::COMPUTE)
     }
-}
-
-/// Returns a side in which the patterns of values stand for their variables; loop variables keep their names.
-pub(super) fn expanded(
-    signature: &Signature,
-    rule: &Rule,
-    side: &PatternAst<Node>,
-) -> PatternAst<Node> {
-    let is_variable = |pattern: &PatternAst<Node>| match pattern.as_ref().last() {
-        Some(ENodeOrVar::ENode(node)) => signature.table().is_variable(node),
-        _ => false,
-    };
-    let values = || rule.wheres.iter().filter(|(_, pattern)| !is_variable(pattern));
-    // A pattern may mention the variables of patterns before it or behind it.
-    values()
-        .rev()
-        .chain(values())
-        .fold(side.clone(), |side, (x, pattern)| substituted(&side, *x, pattern))
-}
-
-/// Returns a side in which a pattern stands for a variable.
-pub(super) fn substituted(
-    side: &PatternAst<Node>,
-    x: Var,
-    pattern: &PatternAst<Node>,
-) -> PatternAst<Node> {
-    if !side.as_ref().contains(&ENodeOrVar::Var(x)) {
-        return side.clone();
-    }
-    let mut next = PatternAst::default();
-    let mut inner: Vec<Id> = Vec::with_capacity(pattern.len());
-    for node in pattern {
-        inner.push(next.add(node.clone().map_children(|child| inner[usize::from(child)])));
-    }
-    let mut ids: Vec<Id> = Vec::with_capacity(side.len());
-    for node in side {
-        let id = match (node, inner.last()) {
-            (ENodeOrVar::Var(v), Some(last)) if *v == x => *last,
-            _ => next.add(node.clone().map_children(|child| ids[usize::from(child)])),
-        };
-        ids.push(id);
-    }
-    match ids.last() {
-        Some(root) => next[*root].build_recexpr(|id| next[id].clone()),
-        None => next,
-    }
-}
-
-/// Returns a part of a side as text.
-pub(super) fn text(side: &PatternAst<Node>, at: Id) -> String {
-    side[at].build_recexpr(|id| side[id].clone()).to_string()
 }

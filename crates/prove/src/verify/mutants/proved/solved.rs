@@ -3,9 +3,11 @@
 
 use super::super::super::integers::{Arithmetic, Integers, ORDER_FREE, check};
 use super::merged::merged;
+use super::places::Places;
 use super::{Mutant, Solver, identified};
 use crate::random::Aim;
-use ember_language::rules::{Arg, Exactness, Rule, Signature};
+use egg::Var;
+use ember_language::rules::{Arg, Call, Exactness, Rule, Signature};
 
 /// Conditions about integers alone.
 const OF_INTEGERS: [&str; 4] = ["at-most", "below", "divides", "runs-once"];
@@ -17,6 +19,14 @@ pub(in super::super) enum Solved {
     Right,
     /// It is wrong.
     Wrong,
+}
+
+/// Returns true if a condition says that nothing writes what a term reads.
+fn is_fixed(rule: &Rule, x: Var) -> bool {
+    let stated = |guard: &Call| guard.args == [Arg::Var(x)];
+    rule.guards
+        .iter()
+        .any(|guard| ["reads-only-in", "constant"].contains(&guard.what.name) && stated(guard))
 }
 
 /// Asks a solver whether a mutant is right; `None` if it cannot tell.
@@ -50,6 +60,15 @@ pub(in super::super) fn solve(
                 _ => false,
             },
             (name, _) if OF_INTEGERS.contains(&name) => {
+                let proved = |answer| matches!(answer, Integers::Proved { .. });
+                proved(unbounded) && proved(ask(rule, Arithmetic::Wrapping))
+            }
+            // A bound that may be another in each iteration of a loop around it, wherever it is evaluated.
+            ("not-free", [Arg::Var(v), Arg::Var(x)])
+                if is_fixed(rule, *x)
+                    && Places::of(signature, rule).is_within(&v.to_string(), *x)
+                    && identified::carries_all(signature, rule) =>
+            {
                 let proved = |answer| matches!(answer, Integers::Proved { .. });
                 proved(unbounded) && proved(ask(rule, Arithmetic::Wrapping))
             }

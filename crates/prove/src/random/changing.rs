@@ -1,0 +1,165 @@
+//! Memory that one term of an aimed instance reads and its statements write, so that a condition on the order of the
+//! two is violated.
+
+use super::again::Used;
+use super::anywhere::Anywhere;
+use super::build::Build;
+use super::grow::{Scope, Setting, Type};
+use super::types::Hole;
+use super::world::tensor_name;
+use egg::{Id, Var};
+use ember_language::rules::Kind;
+use ember_values::primitive::Primitive;
+use ember_values::scalar::{BinaryOp, DType};
+
+impl Build<'_, '_, '_, Anywhere<'_>> {
+    /// Builds a value that is read from memory which the program writes, or an address with such an index; small, so
+    /// that it may be a bound.
+    pub(super) fn changing(&mut self, hole: &Hole) -> Option<Id> {
+        let ty = self.ty(hole)?;
+        if ty.lanes != 1 || hole.count || hole.step {
+            return None;
+        }
+        let scope = Scope { read_only: false, ..self.scope(&hole.binders, false) };
+        let term = match hole.kind {
+            Kind::Value if ty.dtype == DType::I64 => {
+                let loaded = self.read_target()?;
+                self.narrowed(loaded)
+            }
+            Kind::Value => {
+                let address = Anywhere::address(self.grow, ty, 0, true, &scope, 0)?;
+                self.grow.make().load(address)
+            }
+            Kind::Address if hole.role.is_none() && hole.rank < 3 => {
+                let loaded = self.read_target()?;
+                let index = self.narrowed(loaded);
+                let (tensor, writable) =
+                    self.grow.memory(ty.dtype, hole.rank + 1, hole.written, &scope);
+                let address = self.grow.make().at(tensor, &[index]);
+                self.grow.setting.used.push(Used { ty, missing: hole.rank, writable, address });
+                address
+            }
+            _ => return None,
+        };
+        Some(self.wrapped(hole.sort, term))
+    }
+
+    /// Loads an integer from near the start of memory that the program writes: a tensor that the pattern writes, or
+    /// one that statements of the instance are made to write.
+    fn read_target(&mut self) -> Option<Id> {
+        let written = |(_, hole): &(&Var, &Hole)| {
+            let lanes = self.types.lanes.get(hole.lanes);
+            let dtype = self.types.dtypes.get(hole.dtype);
+            hole.kind == Kind::Address
+                && hole.written
+                && hole.role.is_none()
+                && lanes.is_none_or(|lanes| lanes == 1)
+                && dtype.is_none_or(|dtype| dtype == DType::I64)
+        };
+        let written: Vec<Var> = self.types.holes.iter().filter(written).map(|(v, _)| *v).collect();
+        let own = self.grow.rng.choice(&written).copied().filter(|_| self.grow.rng.bool());
+        let (root, rank) = if let Some(v) = own {
+            let hole = self.types.holes.get(&v)?.clone();
+            self.types.dtypes.set(hole.dtype, DType::I64)?;
+            self.types.lanes.set(hole.lanes, 1)?;
+            let aim = self.aim.take();
+            let address = self.hole(v);
+            self.aim = aim;
+            (self.unwrapped(address?), hole.rank)
+        } else {
+            let rank = self.grow.pick(&[1, 1, 2], 1);
+            let root = self.grow.make().root(&tensor_name(true, DType::I64, rank), true);
+            self.target = Some((root, rank));
+            (root, rank)
+        };
+        let mut address = root;
+        for _ in 0..rank {
+            let at = self.grow.rng.i64(0..2);
+            let at = self.grow.terms.int(at);
+            address = self.grow.make().at(address, &[at]);
+        }
+        let used = Used { ty: Type::INDEX, missing: 0, writable: true, address };
+        self.grow.setting.used.push(used);
+        Some(self.grow.make().load(address))
+    }
+
+    /// Builds a statement that writes what another term of the instance reads, mostly each iteration its own place.
+    pub(super) fn writer(&mut self, hole: &Hole) -> Option<Id> {
+        let (root, rank) = self.target.filter(|_| !self.grow.one_in(3))?;
+        let mut vars = self.scope(&hole.binders, false).vars;
+        let mut address = root;
+        for _ in 0..rank {
+            let own = self.grow.rng.usize(0..vars.len() + 1);
+            let index = match vars.get(own).copied() {
+                Some(variable) if !self.grow.one_in(5) => {
+                    vars.remove(own);
+                    self.grow.make().iv(variable)
+                }
+                _ => {
+                    let n = self.grow.rng.i64(0..2);
+                    self.grow.terms.int(n)
+                }
+            };
+            address = self.grow.make().at(address, &[index]);
+        }
+        let value = self.small(&hole.binders);
+        Some(self.stored(hole, address, value))
+    }
+
+    /// Builds a statement whose iterations write places that others touch: the indices are sums of multiples of the
+    /// variables around it.
+    pub(super) fn crossing(&mut self, hole: &Hole) -> Option<Id> {
+        let root = self.grow.make().root(&tensor_name(true, DType::I64, 1), true);
+        let index = self.combined(&hole.binders);
+        let address = self.grow.make().at(root, &[index]);
+        let value = if self.grow.rng.bool() {
+            let other = self.combined(&hole.binders);
+            let from = self.grow.make().at(root, &[other]);
+            self.grow.make().load(from)
+        } else {
+            self.small(&hole.binders)
+        };
+        Some(self.stored(hole, address, value))
+    }
+
+    /// A sum of multiples of bound variables and a number.
+    fn combined(&mut self, binders: &[Var]) -> Id {
+        let n = self.grow.rng.i64(0..3);
+        let mut sum = self.grow.terms.int(n);
+        for variable in
+            binders.iter().filter_map(|v| self.holes.get(v)).copied().collect::<Vec<_>>()
+        {
+            let by = self.grow.pick(&[0, 1, 1, 1, 2, 3, -1], 1);
+            if by != 0 {
+                let (by, value) = (self.grow.terms.int(by), self.grow.make().iv(variable));
+                let part = self.grow.make().binary(BinaryOp::Mul, value, by);
+                sum = self.grow.make().sum(sum, part);
+            }
+        }
+        sum
+    }
+
+    /// A small number, or one that a bound variable gives.
+    fn small(&mut self, binders: &[Var]) -> Id {
+        let n = self.grow.rng.i64(0..5);
+        let n = self.grow.terms.int(n);
+        let bound = binders.last().and_then(|v| self.holes.get(v)).copied();
+        match bound.filter(|_| self.grow.rng.bool()) {
+            Some(variable) => {
+                let value = self.grow.make().iv(variable);
+                self.grow.make().sum(value, n)
+            }
+            None => n,
+        }
+    }
+
+    fn stored(&mut self, hole: &Hole, address: Id, value: Id) -> Id {
+        let statement = if self.grow.one_in(4) {
+            let add = self.grow.terms.op(BinaryOp::Add.name(), &[]);
+            self.grow.make().op(Primitive::Accumulate, &[add, address, value])
+        } else {
+            self.grow.make().op(Primitive::Store, &[address, value])
+        };
+        self.wrapped(hole.sort, statement)
+    }
+}
