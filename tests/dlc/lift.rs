@@ -105,8 +105,8 @@ fn name(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Returns the programs that schedules produce for the small models.
-fn compiled(schedules: &[&str]) -> Vec<String> {
+/// Returns the programs that schedules produce for the small models, each with the names of model and schedule.
+fn compiled(schedules: &[&str]) -> Vec<(String, String)> {
     let mut made = Vec::new();
     for model in texts("tests/models", "sexp") {
         for schedule in schedules {
@@ -118,7 +118,8 @@ fn compiled(schedules: &[&str]) -> Vec<String> {
             let mut sources = Sources::new(Disk);
             let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
             let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
-            made.push(print(chosen.program.program()));
+            let name = format!("{} by {schedule}", name(&model));
+            made.push((name, print(chosen.program.program())));
         }
     }
     made
@@ -127,12 +128,13 @@ fn compiled(schedules: &[&str]) -> Vec<String> {
 #[test]
 fn compiled_programs_are_read_as_what_they_do() {
     let (machine, signature) = (machine(), Prover::new().book.signature);
-    let mut read = 0;
     let programs = compiled(&["emb-opt0", "emb-opt2", "emb-opt3"]);
-    for text in &programs {
-        read += usize::from(reads_right(text, &machine, &signature, 20).is_ok());
-    }
-    assert_eq!(read, programs.len(), "all are statements");
+    let read = |(name, text): (String, String)| {
+        Some((name, reads_right(&text, &machine, &signature, 20).err()?))
+    };
+    let others: Vec<(String, NoStatement)> = programs.into_iter().filter_map(read).collect();
+    // This program relies on the zeros in the lanes past the end of a row.
+    assert_eq!(others, [("segments by emb-opt3".to_owned(), NoStatement::UnloadedLanes)]);
 }
 
 /// Returns the text with one word replaced by another of its words, or a number changed by one.
@@ -199,7 +201,7 @@ fn a_program_with_a_token_changed_is_read_as_what_it_does_and_not_proved_to_do_w
     let files = texts("programs", "dlc").into_iter();
     let mut programs: Vec<String> =
         files.map(|path| std::fs::read_to_string(path).expect("a text")).collect();
-    programs.extend(compiled(&["emb-opt3"]));
+    programs.extend(compiled(&["emb-opt3"]).into_iter().map(|(_, text)| text));
     for text in &programs {
         let mut left = MUTANTS;
         for _ in 0..TRIES {

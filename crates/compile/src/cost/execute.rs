@@ -220,10 +220,9 @@ impl Model<'_> {
         }
         let iteration = body.cost + self.rates.operations(2.0);
         let mut settled = self.rates.settled(&iteration);
-        // An element that every iteration accumulates into is loaded only after the iteration before has stored it.
-        let chains = body.chains.len();
-        body.chains.retain(|variables| variables.contains(&key));
-        if body.chains.len() < chains {
+        // An element that every iteration accumulates into is loaded only after the iteration before has stored it. In
+        // loops further out, the loops inside hide that.
+        if std::mem::take(&mut body.chains).iter().any(|variables| !variables.contains(&key)) {
             settled.execute = settled.execute.max(self.rates.accumulation);
         }
         body.cost = settled * self.trips(key);

@@ -124,7 +124,7 @@ pub struct Summary {
     pub streams: Streams,
     /// The loads whose innermost loop is not known yet; only sequential programs have any.
     pub loads: Vec<Load>,
-    /// The variables in the address of each accumulation whose iterations are not known yet to depend on each other.
+    /// The variables in the address of each accumulation whose innermost loop is not known yet.
     pub chains: Vec<Few<Id>>,
     /// The free variables of streams, which access loops must bind.
     pub stream_scope: Few<Id>,

@@ -75,15 +75,17 @@ impl Data {
         self.results(|store| interpret(term, &self.operators, store))
     }
 
-    /// Compares the results of two programs.
+    /// Compares the results of two programs. Other results count before a fault of one program.
     pub fn relation(&self, left: &[Run], right: &[Run]) -> Relation {
-        let mut same = 0;
+        let (mut same, mut fault) = (0, None);
         for ((store, left), right) in self.stores.iter().zip(left).zip(right) {
             match (left, right) {
                 (Run::Long, _) | (_, Run::Long) | (Run::Fault(_), Run::Fault(_)) => {}
-                (Run::Fault(why), Run::Ended(_)) => return Relation::Fault(format!("left: {why}")),
+                (Run::Fault(why), Run::Ended(_)) => {
+                    fault.get_or_insert_with(|| format!("left: {why}"));
+                }
                 (Run::Ended(_), Run::Fault(why)) => {
-                    return Relation::Fault(format!("right: {why}"));
+                    fault.get_or_insert_with(|| format!("right: {why}"));
                 }
                 (Run::Ended(left), Run::Ended(right)) => match unlike(&self.outputs, left, right) {
                     Some(found) => {
@@ -93,7 +95,7 @@ impl Data {
                 },
             }
         }
-        Relation::Same(same)
+        fault.map_or(Relation::Same(same), Relation::Fault)
     }
 }
 

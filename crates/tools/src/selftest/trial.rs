@@ -207,6 +207,8 @@ struct Pair<'a> {
 struct Drawn {
     kind: &'static str,
     equal: Option<bool>,
+    /// True if they differ because one of them faults.
+    faults: bool,
     made: Made,
     right: (Term, Level),
 }
@@ -296,7 +298,7 @@ impl<'a> Pair<'a> {
                 None => return Ok(None),
             },
         };
-        Ok(Some(Drawn { kind, equal: Some(true), made, right: (term, level) }))
+        Ok(Some(Drawn { kind, equal: Some(true), faults: false, made, right: (term, level) }))
     }
 
     fn mutant(&mut self) -> Result<Option<Drawn>, Box<Finding>> {
@@ -317,17 +319,18 @@ impl<'a> Pair<'a> {
             return Ok(None);
         }
         let mutant = all.swap_remove(self.rng.usize(0..all.len()));
-        let equal = match data.relation(&expected, &data.of_term(&mutant.term)) {
-            Relation::Same(_) => None,
-            Relation::Different(_) | Relation::Fault(_) => Some(false),
+        let (equal, faults) = match data.relation(&expected, &data.of_term(&mutant.term)) {
+            Relation::Same(_) => (None, false),
+            Relation::Different(_) => (Some(false), false),
+            Relation::Fault(_) => (Some(false), true),
         };
-        Ok(Some(Drawn { kind: mutant.kind, equal, made, right: (mutant.term, level) }))
+        Ok(Some(Drawn { kind: mutant.kind, equal, faults, made, right: (mutant.term, level) }))
     }
 }
 
 /// Gives a pair to equivalence checking, and compares the answer with the known relation.
 fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding {
-    let Drawn { kind, equal, made, right: (term, level) } = drawn;
+    let Drawn { kind, equal, faults, made, right: (term, level) } = drawn;
     let sort = Sort::named(match level {
         Level::Scf => "Stmt",
         Level::Slc => "Slc",
@@ -344,6 +347,8 @@ fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding 
         Err(errors) => (Wrong::Answer, *equal, format!("no answer: {errors:?}")),
         Ok(Verdict::Unknown(unknown)) => (Wrong::Unknown, *equal, unknown.reason()),
         Ok(Verdict::Equal(certificate)) => match (equal, certificate) {
+            // A proof says nothing of data on which only one of the programs faults.
+            (Some(false), Ok(_)) if *faults => (Wrong::No, None, String::new()),
             (Some(false), _) => (Wrong::Answer, *equal, "answered `equal`".to_owned()),
             (_, Err(why)) => {
                 (Wrong::Unknown, *equal, format!("equal without a certificate: {why}"))
