@@ -32,6 +32,8 @@ const HOMES: &[&str] = &[
 const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("crates/model/src/", "size", "a word of the data form of models"),
     ("crates/prove/src/equiv/declare.rs", "size", "a word of declarations"),
+    ("crates/certify/src/lib.rs", "at", "a word of the steps of certificates"),
+    ("crates/prove/src/soundness/", "below", "a condition of rules"),
     ("crates/tools/src/", "at", "a word of JSON and of messages"),
     ("crates/tools/src/", "after", "a word of messages"),
     (
@@ -56,6 +58,9 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("targets/src/c/", "i32", "a type in C"),
     ("targets/src/c/", "i8", "a type in C"),
     ("targets/src/c/", "f16", "the end of a number in C"),
+    ("targets/src/c/", "bf16", "the end of a name in C"),
+    ("targets/src/c/", "z", "a letter in the names of instructions"),
+    ("targets/src/c/", "count", "a name in C"),
     ("src/bench/", "temporal-l2", "a hint in the names of programs"),
     ("src/bench/", "temporal", "a hint in the names of programs"),
     ("src/bench/", "non-temporal", "a hint in the names of programs"),

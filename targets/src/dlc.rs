@@ -338,6 +338,11 @@ pub enum Expr {
 }
 
 impl Expr {
+    /// Returns the sum of two expressions.
+    pub fn sum(a: Expr, b: Expr) -> Expr {
+        Expr::Binary(BinaryOp::Add, Box::new(a), Box::new(b))
+    }
+
     /// Calls `visit` with the expression and everything in it.
     pub fn walk(&self, visit: &mut impl FnMut(&Expr)) {
         visit(self);

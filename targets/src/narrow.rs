@@ -401,6 +401,6 @@ fn ahead(x: Expr, by: u32) -> Expr {
     match x {
         _ if by == 0 => x,
         Expr::Const(Scalar::I64(c)) => Expr::Const(Scalar::I64(c.wrapping_add(by.into()))),
-        x => binary(BinaryOp::Add, x, Expr::Const(Scalar::I64(by.into()))),
+        x => Expr::sum(x, Expr::Const(Scalar::I64(by.into()))),
     }
 }

@@ -89,6 +89,11 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
         self.binary(BinaryOp::Add, a, b)
     }
 
+    /// Adds a product of two values.
+    pub fn times(&mut self, a: Id, b: Id) -> Id {
+        self.binary(BinaryOp::Mul, a, b)
+    }
+
     /// Adds the lesser of two values.
     pub fn least(&mut self, a: Id, b: Id) -> Id {
         self.binary(BinaryOp::Min, a, b)

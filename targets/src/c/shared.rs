@@ -3,7 +3,7 @@
 
 use super::declare::{Block, Declarations};
 use crate::dlc::{Addr, Expr, Loop, Program, RegisterId, Stmt, TensorId};
-use ember_values::scalar::{BinaryOp, DType, Scalar};
+use ember_values::scalar::{DType, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rows of a loop that threads share.
@@ -109,7 +109,7 @@ impl Seen {
     fn rows(&self, var: RegisterId) -> Rows {
         let here = Expr::Register(var);
         let one = Expr::Const(Scalar::I64(1));
-        let next = Expr::Binary(BinaryOp::Add, Box::new(here.clone()), Box::new(one));
+        let next = Expr::sum(here.clone(), one);
         let ragged = self.accesses.iter().find(|(_, accesses)| {
             let has = |index: &Expr| {
                 accesses.iter().any(|addr| addr.lanes.is_none() && addr.index == [index.clone()])

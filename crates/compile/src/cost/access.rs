@@ -167,8 +167,7 @@ impl Model<'_> {
 fn moves(op: BinaryOp, a: &Summary, b: &Summary) -> Option<Id> {
     match (op, a.stride, b.stride) {
         // The other operand of an addition is either constant or, in a remainder, jumps back occasionally.
-        (BinaryOp::Add, Some(key), None) => Some(key),
-        (BinaryOp::Add, None, Some(key)) => Some(key),
+        (BinaryOp::Add, a, b) => a.xor(b),
         (BinaryOp::Div, stride, _) if b.stream_scope.is_empty() => stride,
         _ => None,
     }

@@ -11,7 +11,7 @@ use ember_targets::dlc::{
     Action, Case, CaseId, Expr, Program, RegisterId, Stmt, StreamId, StreamKind, Type,
 };
 use ember_values::primitive::form::Form;
-use ember_values::scalar::{BinaryOp, DType, Scalar};
+use ember_values::scalar::{DType, Scalar};
 
 impl Lowering<'_> {
     /// Lowers the whole term.
@@ -263,6 +263,6 @@ fn after_last_use(level: &mut Level) -> &mut Callback {
 /// Returns `register := register + step`.
 fn increment(register: RegisterId, step: i64) -> Stmt {
     let step = Expr::Const(Scalar::I64(step));
-    let sum = Expr::Binary(BinaryOp::Add, Box::new(Expr::Register(register)), Box::new(step));
+    let sum = Expr::sum(Expr::Register(register), step);
     Stmt::Set(register, sum)
 }

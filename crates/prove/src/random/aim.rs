@@ -8,7 +8,6 @@ use super::grow::{Scope, Setting, Type};
 use super::types::Hole;
 use egg::{Id, Var};
 use ember_language::rules::{Arg, Call, Kind, New};
-use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType};
 
 /// What an instance should violate.
@@ -159,10 +158,9 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
                 let least = self.grow.make().binary(BinaryOp::Max, loaded, zero);
                 self.grow.make().least(least, end)
             }
-            4 => self.grow.make().binary(BinaryOp::Lt, loaded, limit),
-            _ => {
+            choice => {
                 let less = self.grow.make().binary(BinaryOp::Lt, loaded, limit);
-                self.grow.make().sum(less, end)
+                if choice == 4 { less } else { self.grow.make().sum(less, end) }
             }
         }
     }
@@ -288,11 +286,11 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             Kind::Statement if of.lanes == 1 && reads => {
                 let to = Anywhere::address(self.grow, of, 0, true, &scope, 0)?;
                 let x = self.grow.make().load(address);
-                self.grow.make().op(Primitive::Store, &[to, x])
+                self.grow.make().write(None, to, x)
             }
             Kind::Statement if of.lanes == 1 => {
                 let x = Anywhere::constant(self.grow, of.dtype);
-                self.grow.make().op(Primitive::Store, &[address, x])
+                self.grow.make().write(None, address, x)
             }
             _ => return None,
         };

@@ -9,7 +9,6 @@ use super::types::Hole;
 use super::world::tensor_name;
 use egg::{Id, Var};
 use ember_language::rules::Kind;
-use ember_values::primitive::Primitive;
 use ember_values::scalar::{BinaryOp, DType};
 
 impl Build<'_, '_, '_, Anywhere<'_>> {
@@ -132,7 +131,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             let by = self.grow.pick(&[0, 1, 1, 1, 2, 3, -1], 1);
             if by != 0 {
                 let (by, value) = (self.grow.terms.int(by), self.grow.make().iv(variable));
-                let part = self.grow.make().binary(BinaryOp::Mul, value, by);
+                let part = self.grow.make().times(value, by);
                 sum = self.grow.make().sum(sum, part);
             }
         }
@@ -155,10 +154,9 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
 
     fn stored(&mut self, hole: &Hole, address: Id, value: Id) -> Id {
         let statement = if self.grow.one_in(4) {
-            let add = self.grow.terms.op(BinaryOp::Add.name(), &[]);
-            self.grow.make().op(Primitive::Accumulate, &[add, address, value])
+            self.grow.make().write(Some(BinaryOp::Add), address, value)
         } else {
-            self.grow.make().op(Primitive::Store, &[address, value])
+            self.grow.make().write(None, address, value)
         };
         self.wrapped(hole.sort, statement)
     }

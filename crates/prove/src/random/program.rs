@@ -311,7 +311,7 @@ impl Grow<'_, Plan<'_>> {
     /// Returns a value times a number.
     fn times(&mut self, number: i64, value: Id) -> Id {
         let number = self.terms.int(number);
-        self.make().binary(BinaryOp::Mul, number, value)
+        self.make().times(number, value)
     }
 
     /// Returns the last position of a dimension.
