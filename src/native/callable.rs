@@ -37,7 +37,7 @@ pub struct Callable {
     pub header: String,
     /// The parameters of the function that are sizes.
     pub sizes: Vec<Number>,
-    /// Those after them, which are tensors.
+    /// The later arguments, which are tensors.
     pub tensors: Vec<Place>,
     /// The inputs of the model, which arguments hold.
     pub inputs: Vec<Place>,

@@ -13,7 +13,7 @@ pub fn large_pages<T>(memory: &[T]) -> bool {
     advise(memory.as_ptr().cast(), size_of_val(memory), true)
 }
 
-/// The same for the capacity of an empty vector.
+/// Asks for large pages for the capacity of an empty vector.
 pub(crate) fn of_capacity<T>(vector: &Vec<T>) {
     advise(vector.as_ptr().cast(), vector.capacity() * size_of::<T>(), false);
 }

@@ -122,9 +122,9 @@ impl Chooser<'_> {
         NoProgram::Run(Failure::Run(SimError::Cycles { limit: self.cycles }))
     }
 
-    /// The most cycles of a candidate that may be the choice beside one of some cycles.
-    fn near(&self, cycles: u64) -> u64 {
-        match self.in_context {
+    /// The most cycles of a candidate of a group that may be the choice beside one of some cycles.
+    fn near(&self, task: &Task<'_>, cycles: u64) -> u64 {
+        match self.in_context && task.plan.groups.len() > 1 {
             true => (cycles as f64 * NEAR) as u64,
             false => as_fast(cycles),
         }
@@ -265,7 +265,7 @@ impl Chooser<'_> {
             First::Settled(first) => return Ok(Choice::only(first.clone())),
             First::Ran(first) => {
                 let cycles = first.cycles();
-                limit = limit.min(self.near(cycles));
+                limit = limit.min(self.near(task, cycles));
                 let runs = self.budget / cycles.max(1);
                 more = usize::try_from(runs).unwrap_or(usize::MAX).saturating_sub(1);
                 if cycles > BRIEF {
@@ -285,7 +285,7 @@ impl Chooser<'_> {
             for tried in threads::map(together, |candidate| self.measured(task, candidate, limit)) {
                 match tried {
                     Ok(other) => {
-                        limit = limit.min(self.near(other.cycles()));
+                        limit = limit.min(self.near(task, other.cycles()));
                         ranked.push(other);
                     }
                     Err(why) => rejected.push(why),
@@ -301,7 +301,7 @@ impl Chooser<'_> {
         // Candidates of equal cycles are nearly always alike beside other groups, too.
         ranked.sort_by_key(Ranked::cycles);
         ranked.dedup_by_key(|ranked| ranked.cycles());
-        ranked.retain(|other| other.cycles() != best.cycles());
+        ranked.retain(|other| other.cycles() != best.cycles() && other.cycles() <= limit);
         ranked.truncate(RUNNERS_UP);
         Ok(Choice { best, runners_up: ranked })
     }

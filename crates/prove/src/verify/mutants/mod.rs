@@ -132,7 +132,7 @@ pub struct Tried {
 /// The mutants to verify.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chosen {
-    /// Those of conditions alone, or those of right sides alone.
+    /// The mutants of conditions alone, or of right sides alone.
     pub part: Option<Changed>,
     /// So many of them, chosen by the seed.
     pub sample: Option<usize>,
