@@ -125,6 +125,10 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
         answer: |g, x| variable_key(g, x[0]).is_some_and(|key| is_free(g, key, x[1])),
     },
     Answer {
+        name: "may-run",
+        answer: |g, x| g[x[0]].data.free.iter().all(|key| !never_runs(g, g.analysis.variable(*key))),
+    },
+    Answer {
         name: "not-free",
         answer: |g, x| variable_key(g, x[0]).is_some_and(|key| !is_free(g, key, x[1])),
     },
@@ -254,6 +258,13 @@ pub static VALUES: [Answer<Vec<i64>>; GENERATORS.len()] = [
 fn runs(egraph: &EGraph, var: Id) -> Option<bool> {
     let (lo, hi, _) = egraph[var].data.variable?;
     Some(known_range(egraph, &[lo, hi]) && egraph[lo].data.range.max < egraph[hi].data.range.min)
+}
+
+/// Returns true if the loop over a variable is known never to run, whatever the data.
+fn never_runs(egraph: &EGraph, var: Id) -> bool {
+    egraph[var].data.variable.is_some_and(|(lo, hi, _)| {
+        known_range(egraph, &[lo, hi]) && egraph[hi].data.range.max <= egraph[lo].data.range.min
+    })
 }
 
 /// Returns true if a class may depend on the variable with this key.

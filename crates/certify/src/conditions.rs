@@ -140,6 +140,10 @@ impl Checker<'_> {
             ("scalar", [a]) => !a.wide && a.dtype.is_some(),
             ("different", [_, _]) => variable(0)? != variable(1)?,
             ("not-free", [_, a]) => !a.free.contains(variable(0)?),
+            ("may-run", [a]) => {
+                let declared = |name: &String| self.known.get(&(name.clone(), Vec::new())).copied();
+                !a.free.iter().filter_map(declared).any(|variable| self.never_runs(variable))
+            }
             ("runs", [_]) => runs(0),
             ("runs-once", [_]) => {
                 runs(0) && self.values(terms[0]).is_some_and(|(least, most)| least == most)

@@ -370,6 +370,11 @@ impl Checker<'_> {
         self.ends(variable).is_some_and(|[lo, hi]| lo.1 < hi.0)
     }
 
+    /// Returns true if a loop is known never to run.
+    pub(super) fn never_runs(&self, variable: T) -> bool {
+        self.ends(variable).is_some_and(|[lo, hi]| hi.1 <= lo.0)
+    }
+
     /// Returns the ranges of a loop's bounds.
     fn ends(&self, variable: T) -> Option<[(i64, i64); 2]> {
         let &[_, lo, hi, _] = self.node(*self.variables.get(&variable)?).1 else { return None };

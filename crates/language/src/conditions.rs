@@ -103,6 +103,11 @@ pub const PREDICATES: &[Condition] = &[
         sorts: &["Var", "'a"],
     },
     Condition {
+        name: "may-run",
+        doc: "no loop over a variable of the term is known never to run, as such a variable has no value",
+        sorts: &["'a"],
+    },
+    Condition {
         name: "not-free",
         doc: "the second does not depend on the variable",
         sorts: &["Var", "'a"],

@@ -135,7 +135,10 @@ impl Setting for Anywhere<'_> {
             0..=1 if grow.setting.alias => grow.loaded(scope),
             0..=4 => grow.terms.int(0),
             5 => grow.terms.int(1),
-            6 => grow.terms.int(3),
+            6 => {
+                let start = grow.pick(&[3, 3, -3], 3);
+                grow.terms.int(start)
+            }
             _ => grow.index(scope, depth),
         };
         [lo, grow.bound(scope, depth)]
