@@ -12,13 +12,15 @@ use ember_host::threads;
 use ember_sim::SimError;
 use ember_targets::dlc::TensorId;
 use ember_targets::verify::Verified;
+use itertools::Itertools;
 
 /// The inverse of the relative difference in cycles below which two programs count as equally fast, because other data
 /// could reverse their order.
 const SAME_SPEED: u64 = 20_000;
 
-/// The ratio to the fastest candidate of a group within which another may be faster beside the other groups.
-const NEAR: f64 = 1.2;
+/// The ratio to the fastest candidate of a group within which another may be faster beside the other groups: their caches
+/// and queues make up for no more.
+const NEAR: f64 = 1.03;
 
 /// The most candidates of a group that are tried beside the other groups, after the fastest.
 const RUNNERS_UP: usize = 3;
@@ -85,6 +87,11 @@ pub(super) struct Task<'a> {
 }
 
 impl Task<'_> {
+    /// Returns the estimate of the best candidate by the cost model.
+    fn estimate(&self) -> f64 {
+        self.own.first().map_or(0.0, |first| first.estimate)
+    }
+
     /// Returns the cycles of a candidate that is good enough.
     fn enough(&self) -> u64 {
         let measured = self.enough.and_then(|(choice, within)| {
@@ -116,6 +123,18 @@ enum First {
     Hopeless,
 }
 
+impl First {
+    /// Returns the cycles that its group takes at least.
+    fn cycles(&self) -> u64 {
+        match self {
+            First::Missing => 0,
+            First::Settled(ranked) | First::Ran(ranked) => ranked.cycles(),
+            First::Slow(cycles) => *cycles,
+            First::Hopeless => u64::MAX,
+        }
+    }
+}
+
 impl Chooser<'_> {
     /// Returns the error of a program that takes more cycles than are of interest.
     pub(super) fn cut(&self) -> NoProgram {
@@ -143,12 +162,7 @@ impl Chooser<'_> {
             let Some((_, started)) = tasks.iter().find(|(task, _)| task.at == *like) else {
                 continue;
             };
-            whole = whole.saturating_add(match &started.first {
-                First::Missing => 0,
-                First::Settled(ranked) | First::Ran(ranked) => ranked.cycles(),
-                First::Slow(cycles) => *cycles,
-                First::Hopeless => u64::MAX,
-            });
+            whole = whole.saturating_add(started.first.cycles());
         }
         plan.groups.len() > 1 && self.cycles < u64::MAX && whole > self.far()
     }
@@ -201,8 +215,26 @@ impl Chooser<'_> {
         Some(Ranked { measure: choice.measure.clone(), ..ranked })
     }
 
-    /// Runs the candidates of one group until one comes to its end or takes too long.
-    pub(super) fn start(&self, task: &Task<'_>) -> Started {
+    /// Starts all groups. If programs beyond some cycles are of no interest, the groups share those cycles, and the
+    /// slowest by the cost model are the first.
+    pub(super) fn start_all<'t>(&self, mut tasks: Vec<Task<'t>>) -> Vec<(Task<'t>, Started)> {
+        let mut left = self.far();
+        if left == u64::MAX {
+            let started = threads::map(&tasks, |task| self.start(task, left));
+            return tasks.into_iter().zip(started).collect();
+        }
+        tasks.sort_by(|a, b| b.estimate().total_cmp(&a.estimate()));
+        let started = tasks.into_iter().map(|task| {
+            let started = self.start(&task, left);
+            left = left.saturating_sub(started.first.cycles());
+            (task, started)
+        });
+        started.sorted_by_key(|(task, _)| task.at).collect()
+    }
+
+    /// Runs the candidates of one group until one comes to its end or takes too long: more than is of interest, or than is
+    /// `left` of that beside the groups that have been started.
+    pub(super) fn start(&self, task: &Task<'_>, left: u64) -> Started {
         let mut rejected = Vec::new();
         if self.rank.is_none() {
             return Started { rejected, first: First::Missing, done: 0 };
@@ -214,8 +246,10 @@ impl Chooser<'_> {
         for (done, candidate) in (1..).zip(task.own) {
             // What is far too slow by the cost model, too, is not run to see by how much.
             let far = candidate.estimate > self.far() as f64;
-            let limit = if several && !far { self.far() } else { self.cycles };
-            let run = match candidate.estimate > self.budget as f64 * CERTAIN {
+            let limit = if several && !far { left } else { self.cycles.min(left) };
+            // The first candidate is the choice if the budget does not suffice for a second.
+            let alone = candidate.estimate > self.budget as f64 / 2.0 * CERTAIN;
+            let run = match alone {
                 true => Err(NoProgram::Run(Failure::Run(SimError::Cycles { limit: self.budget }))),
                 false => self.measured(task, candidate, limit.min(self.budget)),
             };
@@ -223,7 +257,7 @@ impl Chooser<'_> {
                 Ok(first) if first.cycles() > self.cycles => First::Slow(first.cycles()),
                 Ok(first) if first.cycles() <= task.enough() => First::Settled(first),
                 Ok(first) => First::Ran(first),
-                Err(why) if why.takes_more_than(self.cycles) => match several || far {
+                Err(why) if why.takes_more_than(limit) => match several || far {
                     true => First::Hopeless,
                     false => First::Slow(self.cycles),
                 },
@@ -314,6 +348,6 @@ impl Chooser<'_> {
         own: &[Candidate],
     ) -> Result<Ranked, Vec<NoProgram>> {
         let task = Task { plan, at, own, others: Vec::new(), enough: None };
-        self.finish(&task, &self.start(&task)).map(|choice| choice.best)
+        self.finish(&task, &self.start(&task, self.far())).map(|choice| choice.best)
     }
 }

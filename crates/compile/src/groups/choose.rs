@@ -144,20 +144,18 @@ impl<'a> Chooser<'a> {
 
     fn choose_each(&self, searched: &Searched, others: &[&Chosen]) -> Result<Chosen, Unfinished> {
         let plan = &searched.plan;
-        let found: Vec<_> = searched.found.iter().collect();
-        let tasks = threads::map(&found, |&(at, found)| {
+        let tasks = searched.found.iter().map(|(at, found)| {
             let others = others.iter().filter_map(|other| Some(&other.groups.get(*at)?.candidate));
             let enough = self.enough.as_ref().filter(|enough| enough.chosen.goal == self.goal);
-            let task = Task {
+            Task {
                 plan,
                 at: *at,
                 own: &found.candidates,
                 others: others.collect(),
                 enough: enough.and_then(|enough| Some((enough.of(plan, *at)?, enough.within))),
-            };
-            let started = self.start(&task);
-            (task, started)
+            }
         });
+        let tasks = self.start_all(tasks.collect());
         // Once the first candidates take far too long, alone or together, no other needs to run.
         let too_long = self.take_too_long(plan, &tasks);
         let choices = threads::map(&tasks, |(task, started)| match too_long {
