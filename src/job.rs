@@ -7,6 +7,7 @@ use ember_compile::dlc_text::DlcText;
 use ember_compile::groups::{Chooser, Chosen, ChosenGroup, Enough, Plan, Searched, Unfinished};
 use ember_compile::pipeline::{Case, Failure, Inputs, Options, goal, search_without, simulate};
 use ember_compile::preparation::prepare;
+use ember_host::threads;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
 use ember_language::rules::{Exactness, Schedule};
@@ -22,7 +23,6 @@ use ember_tools::trace::{self, GroupTrace};
 use ember_tools::tuning::{Attempt, Tuning};
 use ember_values::capability::Capabilities;
 use itertools::Itertools;
-use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -155,20 +155,28 @@ pub fn run(
         let program = contender.program.as_ref().ok()?;
         Some(simulate(program, &inputs.machine, &judge, contender.core, recorded))
     };
-    // These programs are candidates of the search, too, which needs not run them again.
-    let mut outcomes: Vec<_> = contenders.par_iter().map(|c| run(c, false)).collect();
-    let attempt = tuning.best_of(schedule, line)?;
-    let chosen = attempt.program(inputs, schedule)?.clone();
-    let best = contender(&options.schedule, CoreKind::OutOfOrder, inputs, schedule, &attempt);
-    let found = attempt.searched;
-
-    line.say("simulating, and leaving out each rule set");
-    let ablated = || match scope {
-        Scope::Whole => ablation(&tuning, schedule, &found, &chosen, line),
-        Scope::Programs | Scope::Compared | Scope::Best => Ok(Vec::new()),
+    let run_on = |core: CoreKind| {
+        threads::map(&contenders, |c| (c.core == core).then(|| run(c, false)).flatten())
     };
-    let (outcome, ablation) = rayon::join(|| run(&best, recorded), ablated);
-    let ablation = ablation?;
+    let search = || -> Checked<_> {
+        // These programs are candidates of the search, too, which needs not run them again.
+        let outcomes = run_on(CoreKind::OutOfOrder);
+        let attempt = tuning.best_of(schedule, line)?;
+        let chosen = attempt.program(inputs, schedule)?.clone();
+        let best = contender(&options.schedule, CoreKind::OutOfOrder, inputs, schedule, &attempt);
+        let found = attempt.searched;
+        line.say("simulating, and leaving out each rule set");
+        let ablated = || match scope {
+            Scope::Whole => ablation(&tuning, schedule, &found, &chosen, line),
+            Scope::Programs | Scope::Compared | Scope::Best => Ok(Vec::new()),
+        };
+        let (outcome, ablation) = rayon::join(|| run(&best, recorded), ablated);
+        Ok((outcomes, chosen, found, best, outcome, ablation?))
+    };
+    // No choice depends on a run of the other core.
+    let (in_order, searched) = rayon::join(|| run_on(CoreKind::InOrder), search);
+    let (outcomes, chosen, found, best, outcome, ablation) = searched?;
+    let mut outcomes: Vec<_> = outcomes.into_iter().zip(in_order).map(|(a, b)| a.or(b)).collect();
     outcomes.push(outcome);
     contenders.push(best);
     let compared = compared_from.elapsed();
@@ -338,31 +346,28 @@ fn ablation(
         let in_set = |rule: &&str| inputs.book.rule(rule).is_some_and(|rule| rule.set == set);
         searched.fired().iter().any(in_set)
     };
-    let ablations = sets
-        .par_iter()
-        .map(|set| {
-            let (taking_part, others): (Vec<_>, Vec<_>) =
-                rivals.iter().partition(|rival| fired(*set, &rival.searched));
-            let chosen = if taking_part.is_empty() && !fired(*set, searched) {
-                Ok(chosen.clone())
-            } else {
-                let others: Vec<_> = others.iter().filter_map(|r| r.chosen.as_ref().ok()).collect();
-                let found = search_without(inputs, statistics, options, schedule, *set, searched);
-                chooser.choose_among(&found, &others)
-            };
-            let without = chosen.map_err(|none| none.rejected).and_then(|without| {
-                case.rank_within(&without.program, machine, most).map_err(|why| vec![why])
-            });
-            let cycles = without.as_ref().ok().map(|measure| measure.cycles);
-            let longer = without.is_err_and(|why| why.iter().any(|why| why.takes_more_than(most)));
-            Ablation {
-                rules: inputs.book.sets[*set].name.to_string(),
-                cycles,
-                slowdown: cycles.map(|cycles| cycles as f64 / with.max(1) as f64),
-                more_than: longer.then_some(REQUIRED as f64),
-            }
-        })
-        .collect();
+    let ablations = threads::map(&sets, |set| {
+        let (taking_part, others): (Vec<_>, Vec<_>) =
+            rivals.iter().partition(|rival| fired(*set, &rival.searched));
+        let chosen = if taking_part.is_empty() && !fired(*set, searched) {
+            Ok(chosen.clone())
+        } else {
+            let others: Vec<_> = others.iter().filter_map(|r| r.chosen.as_ref().ok()).collect();
+            let found = search_without(inputs, statistics, options, schedule, *set, searched);
+            chooser.choose_among(&found, &others)
+        };
+        let without = chosen.map_err(|none| none.rejected).and_then(|without| {
+            case.rank_within(&without.program, machine, most).map_err(|why| vec![why])
+        });
+        let cycles = without.as_ref().ok().map(|measure| measure.cycles);
+        let longer = without.is_err_and(|why| why.iter().any(|why| why.takes_more_than(most)));
+        Ablation {
+            rules: inputs.book.sets[*set].name.to_string(),
+            cycles,
+            slowdown: cycles.map(|cycles| cycles as f64 / with.max(1) as f64),
+            more_than: longer.then_some(REQUIRED as f64),
+        }
+    });
     Ok(ablations)
 }
 

@@ -1,13 +1,14 @@
 //! Parallel work. Results have the order of the inputs, for any number of threads; without the feature `system` there
 //! is one thread.
 
-/// Applies a function to each item and returns the results in the order of the items.
+#[cfg(feature = "system")]
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
+/// Applies a function to each item and returns the results in the order of the items. Every item is a task of its own,
+/// so that no thread is idle while another still has several.
 pub fn map<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
     #[cfg(feature = "system")]
-    return rayon::iter::ParallelIterator::collect(rayon::iter::ParallelIterator::map(
-        rayon::iter::IntoParallelRefIterator::par_iter(items),
-        f,
-    ));
+    return items.par_iter().with_max_len(1).map(f).collect();
     #[cfg(not(feature = "system"))]
     items.iter().map(f).collect()
 }
