@@ -12,7 +12,7 @@ use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
 use ember_language::rules::{Exactness, Schedule};
 use ember_model::{IndexUse, OffsetsUse, TensorId};
-use ember_sim::{Bound, CoreKind, Outcome, Recording, bound};
+use ember_sim::{Bound, CoreKind, Outcome, Recording, Values, bound};
 use ember_targets::dlc::Program;
 use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
@@ -357,7 +357,8 @@ fn ablation(
             chooser.choose_among(&found, &others)
         };
         let without = chosen.map_err(|none| none.rejected).and_then(|without| {
-            case.rank_within(&without.program, machine, most).map_err(|why| vec![why])
+            case.rank_within(&without.program, machine, most, Values::Integers)
+                .map_err(|why| vec![why])
         });
         let cycles = without.as_ref().ok().map(|measure| measure.cycles);
         let longer = without.is_err_and(|why| why.iter().any(|why| why.takes_more_than(most)));

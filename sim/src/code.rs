@@ -14,6 +14,7 @@ pub(crate) use access::{
 pub(crate) use execute::{ExecuteCode, Inst, Place, Reg, compile_execute};
 pub(crate) use matrix::Product;
 
+use crate::Values;
 use crate::data::Held;
 use crate::error::SimError;
 use ember_targets::dlc::{Addr, Lanes, Program, SizeId, TensorId, Type};
@@ -128,12 +129,19 @@ impl<I: Copy> Address<I> {
 
 /// The facts about a program that both compilers need.
 #[derive(Clone, Copy)]
-struct Context<'a> {
-    program: &'a Program,
-    sizes: &'a [i64],
+pub(crate) struct Context<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) sizes: &'a [i64],
+    /// The values that the run computes.
+    pub(crate) values: Values,
 }
 
 impl Context<'_> {
+    /// Returns the number of lanes of a value that the run computes.
+    fn computed(&self, ty: Type) -> usize {
+        if self.values.has(ty.dtype) { ty.lanes as usize } else { 0 }
+    }
+
     fn size(&self, id: SizeId) -> Result<i64, SimError> {
         let size = self.sizes.get(id.index()).copied();
         size.ok_or_else(|| SimError::invalid("a size is not declared"))

@@ -1,5 +1,6 @@
 //! The data of a run: tensors as raw 64-bit lanes, each with an address. This module has no notion of time.
 
+use crate::Values;
 use crate::error::SimError;
 use ember_targets::dlc::{Dim, Program};
 use ember_targets::tensor::{Data, Tensor};
@@ -55,11 +56,13 @@ enum Contents {
 
 pub(crate) const PAGE: u64 = 4096;
 
-/// Binds tensors to the program's declarations, and checks the sizes that they imply.
+/// Binds tensors to the program's declarations, and checks the sizes that they imply. What is written but not computed is
+/// not held.
 pub(crate) fn bind(
     program: &Program,
     tensors: Vec<Tensor>,
     sizes: &[i64],
+    values: Values,
 ) -> Result<Vec<Held>, SimError> {
     let wrong = |message: String| SimError::Binding { message };
     if tensors.len() != program.tensors.len() {
@@ -99,13 +102,14 @@ pub(crate) fn bind(
         if length != Some(tensor.data.held_len().unwrap_or(length.unwrap_or(0))) {
             return Err(wrong(format!("the data of `{name}` does not fill its shape")));
         }
-        let contents = if decl.writable {
-            Contents::Writable(
-                lanes(&tensor.data)
-                    .ok_or_else(|| wrong(format!("`{name}` is written but computed on demand")))?,
-            )
-        } else {
-            Contents::ReadOnly(tensor.data)
+        let on_demand = tensor.data.held_len().is_none();
+        let contents = match decl.writable {
+            true if on_demand => {
+                return Err(wrong(format!("`{name}` is written but computed on demand")));
+            }
+            true if !values.has(decl.dtype) => Contents::Writable(Vec::new()),
+            true => Contents::Writable(lanes(&tensor.data).unwrap_or_default()),
+            false => Contents::ReadOnly(tensor.data),
         };
         held.push(Held {
             name: name.clone(),
@@ -199,7 +203,9 @@ impl Held {
     /// Writes contiguous elements of a writable tensor. The caller has checked the bounds and that it is writable.
     #[inline]
     pub(crate) fn write(&mut self, position: u64, values: &[u64]) {
-        if let Contents::Writable(v) = &mut self.contents {
+        if let Contents::Writable(v) = &mut self.contents
+            && !values.is_empty()
+        {
             let first = position as usize;
             copy_lanes(&mut v[first..first + values.len()], values);
         }

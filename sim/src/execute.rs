@@ -136,14 +136,16 @@ impl Sim<'_> {
         match &code.insts[self.execution.inst] {
             Inst::Binary { op, dst, a, b, port, latency } => {
                 binary(*op, a.ty.dtype, &mut self.execution.lanes, dst, a, b);
-                for p in 0..a.pieces {
-                    self.occupy(*port, op.price(), self.execution.ready[a.piece + p]);
+                if op.price() == ScalarPrice::Exponential {
+                    for p in 0..a.pieces {
+                        self.occupy(*port, self.execution.ready[a.piece + p]);
+                    }
                 }
                 self.operate(*port, *latency, dst, &[a, b]);
             }
             Inst::Select { dst, c, a, b, port } => {
                 let lanes = &mut self.execution.lanes;
-                for i in 0..dst.ty.lanes as usize {
+                for i in 0..dst.lanes {
                     let from = if lanes[c.slot + i] != 0 { a } else { b };
                     lanes[dst.slot + i] = lanes[from.slot + i];
                 }
@@ -176,7 +178,9 @@ impl Sim<'_> {
                 let latency = latencies.sum();
                 for p in 0..dst.pieces {
                     let ready = self.execution.ready[src.piece + p];
-                    self.occupy(Port::Vector, op.price(), ready);
+                    if op.price() == ScalarPrice::Exponential {
+                        self.occupy(Port::Vector, ready);
+                    }
                     let done = self.core.operate(Port::Vector, ready, latency);
                     self.execution.ready[dst.piece + p] = done;
                 }
@@ -186,7 +190,7 @@ impl Sim<'_> {
             }
             Inst::Broadcast { dst, src } => {
                 let value = self.execution.lanes[src.slot];
-                self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize].fill(value);
+                self.execution.lanes[dst.slot..dst.slot + dst.lanes].fill(value);
                 // One register serves all pieces.
                 let ready = self.execution.all(src);
                 let latency = self.core_figures.permute_latency;
@@ -195,14 +199,14 @@ impl Sim<'_> {
             }
             Inst::Iota { dst, src } => {
                 let base = self.execution.index(src);
-                for i in 0..dst.ty.lanes as usize {
+                for i in 0..dst.lanes {
                     self.execution.lanes[dst.slot + i] = base.wrapping_add(i as i64) as u64;
                 }
                 let latency = self.core_figures.permute_latency;
                 self.operate(Port::Vector, latency, dst, &[src]);
             }
             Inst::Copy { dst, src, free } => {
-                let from = src.slot..src.slot + src.ty.lanes as usize;
+                let from = src.slot..src.slot + src.lanes;
                 self.execution.lanes.copy_within(from, dst.slot);
                 if *free {
                     let ready = self.execution.all(src);
@@ -305,7 +309,7 @@ impl Sim<'_> {
         let dtype = src.ty.dtype;
         let folded = &mut self.execution.folded;
         folded.clear();
-        folded.extend_from_slice(&self.execution.lanes[src.slot..][..src.ty.lanes as usize]);
+        folded.extend_from_slice(&self.execution.lanes[src.slot..][..src.lanes]);
         let value = fold_lanes(folded, |a, b| apply(op, dtype, a, b)).unwrap_or(0);
         self.execution.lanes[dst.slot] = value;
         let mut ready = self.execution.ready[src.piece..src.piece + src.pieces].to_vec();
@@ -320,12 +324,10 @@ impl Sim<'_> {
         self.execution.ready[dst.piece] = ready;
     }
 
-    /// Occupies a port with the operations of a register that precede the one that yields the result.
-    fn occupy(&mut self, port: Port, price: ScalarPrice, ready: Ready) {
-        if price == ScalarPrice::Exponential {
-            for _ in 1..self.core_figures.exp_uops {
-                self.core.operate(port, ready, 1);
-            }
+    /// Occupies a port with the operations of an exponential function that precede the one that yields the result.
+    fn occupy(&mut self, port: Port, ready: Ready) {
+        for _ in 1..self.core_figures.exp_uops {
+            self.core.operate(port, ready, 1);
         }
     }
 
@@ -364,7 +366,7 @@ fn repacks(ty: Type) -> u32 {
 /// Returns the lanes of a register. Several registers can be looked at together, and may be the same.
 #[inline(always)]
 fn of<'a>(lanes: &'a [Cell<u64>], reg: &Reg) -> &'a [Cell<u64>] {
-    &lanes[reg.slot..reg.slot + reg.ty.lanes as usize]
+    &lanes[reg.slot..reg.slot + reg.lanes]
 }
 
 /// Sets each lane of a register to a function of the lane of another.

@@ -66,7 +66,7 @@ impl StreamState {
             Some(f) => access.fetchers[f].capacity.next_power_of_two() as usize,
             None => usize::from(constant.is_some()),
         };
-        let lanes = if stream.dropped { 0 } else { stream.ty.lanes as usize };
+        let lanes = if stream.dropped { 0 } else { stream.lanes };
         StreamState {
             lanes,
             values: vec![constant.unwrap_or(0); records * lanes],

@@ -37,6 +37,7 @@ pub use stats::{DramBytes, Energy, LoadsByHint, Stats, UnitStats};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
+use ember_values::scalar::DType;
 
 /// The data of a program.
 #[derive(Clone, Debug)]
@@ -60,11 +61,30 @@ pub enum CoreKind {
 /// simulation.
 pub const CYCLES: u64 = 500_000_000;
 
+/// The values that a run computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// All.
+    All,
+    /// Integers alone: time depends on addresses and bounds, and on no other value. A program that makes an integer of a
+    /// floating-point value computes all.
+    Integers,
+}
+
+impl Values {
+    /// Returns true if values of a type are computed.
+    fn has(self, dtype: DType) -> bool {
+        self == Values::All || !dtype.is_float()
+    }
+}
+
 /// The options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The core.
     pub core: CoreKind,
+    /// The values that are computed.
+    pub values: Values,
     /// True to record the run.
     pub recorded: bool,
     /// A run that takes more cycles ends with [`SimError::Cycles`].
@@ -72,16 +92,17 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The out-of-order core, no recording, and [`CYCLES`].
+    /// The out-of-order core, all values, no recording, and [`CYCLES`].
     fn default() -> Options {
-        Options { core: CoreKind::OutOfOrder, recorded: false, max_cycles: CYCLES }
+        let (core, values) = (CoreKind::OutOfOrder, Values::All);
+        Options { core, values, recorded: false, max_cycles: CYCLES }
     }
 }
 
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The tensors at the end, in the program's order.
+    /// The tensors at the end, in the program's order; none if only integers were to be computed.
     pub tensors: Vec<Tensor>,
     /// The counts of the run.
     pub stats: Stats,
@@ -113,10 +134,17 @@ pub fn run(
 ) -> Result<Outcome, SimError> {
     let in_order = options.core == CoreKind::InOrder;
     let figures = if in_order { &machine.in_order } else { &machine.core };
-    let tensors = data::bind(program, data.tensors, &data.sizes)?;
-    let access = code::compile_access(program, &data.sizes, machine)?;
-    let execute = code::compile_execute(program, &data.sizes, figures)?;
-    let halves = (&access, &execute);
+    let compile = |values: Values| {
+        let context = code::Context { program, sizes: &data.sizes, values };
+        let access = code::compile_access(context, machine)?;
+        Ok((access, code::compile_execute(context, figures)?))
+    };
+    let (mut values, mut code) = (options.values, compile(options.values)?);
+    if values == Values::Integers && (code.0.mixes || code.1.mixes) {
+        (values, code) = (Values::All, compile(Values::All)?);
+    }
+    let halves = (&code.0, &code.1);
+    let tensors = data::bind(program, data.tensors, &data.sizes, values)?;
     let mut sim =
         scheduler::Sim::new(machine, figures, in_order, halves, tensors, options.recorded);
     let cycles = sim.run(options.max_cycles)?;
@@ -124,6 +152,9 @@ pub fn run(
     let recording = options
         .recorded
         .then(|| Recording { timeline: sim.timeline(&program.name), statements: sim.statements() });
-    let tensors = sim.tensors.into_iter().map(data::Held::release).collect();
+    let tensors = match options.values {
+        Values::All => sim.tensors.into_iter().map(data::Held::release).collect(),
+        Values::Integers => Vec::new(),
+    };
     Ok(Outcome { tensors, stats, recording })
 }

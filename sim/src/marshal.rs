@@ -331,7 +331,7 @@ impl Sim<'_> {
         })?;
         let lanes = self.streams[value].lanes;
         let first = slot * lanes;
-        let values = &self.streams[value].values[first..first + located.active];
+        let values = &self.streams[value].values[first..first + located.active.min(lanes)];
         self.tensors[address.tensor].write(located.position, values);
         let mut at = located.address;
         let end = located.end;

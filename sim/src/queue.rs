@@ -170,22 +170,23 @@ impl DataQueue {
         self.reading.is_none()
     }
 
-    /// Returns the next operand if it is visible.
+    /// Returns the next operand, which has so many computed lanes if it is of the expected type, if it is visible.
     #[inline]
-    pub(crate) fn front(&self) -> Option<Operand<'_>> {
+    pub(crate) fn front(&self, lanes: usize) -> Option<Operand<'_>> {
         let (visible, chunk) = self.reading.as_ref()?;
         let &(ty, offset) = chunk.operands.get(chunk.next_operand)?;
         let first = chunk.next_value;
-        let values = &chunk.values[first..first + ty.lanes as usize];
+        let values = chunk.values.get(first..first + lanes).unwrap_or_default();
         Some(Operand { ty, offset, values, visible: *visible })
     }
 
-    /// Pops the front operand, which has some lanes and has been read by a cycle. Returns true if that freed its chunk.
+    /// Pops the front operand, which has some computed lanes and has been read by a cycle. Returns true if that freed its
+    /// chunk.
     #[inline]
-    pub(crate) fn pop(&mut self, lanes: u32, read: u64) -> bool {
+    pub(crate) fn pop(&mut self, lanes: usize, read: u64) -> bool {
         let Some((_, chunk)) = &mut self.reading else { return false };
         chunk.next_operand += 1;
-        chunk.next_value += lanes as usize;
+        chunk.next_value += lanes;
         let drained = chunk.next_operand == chunk.operands.len();
         if drained {
             self.drain(read);

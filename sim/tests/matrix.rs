@@ -4,7 +4,9 @@
 mod common;
 
 use common::machine;
-use ember_sim::{Bindings, CoreKind, Demand, Options, Outcome, Resource, SimError, bound, run};
+use ember_sim::{
+    Bindings, CoreKind, Demand, Options, Outcome, Resource, SimError, Values, bound, run,
+};
 use ember_targets::dlc::*;
 use ember_targets::machine::Machine;
 use ember_targets::tensor::{Data, Hashed, Tensor};
@@ -67,9 +69,15 @@ impl Case {
     }
 
     fn run(&self, machine: &Machine, core: CoreKind) -> Outcome {
-        let data = Bindings { tensors: self.tensors(), sizes: vec![] };
-        let options = Options { core, ..Options::default() };
-        run(&self.program(), machine, data, options).unwrap_or_else(|e| panic!("{self:?}: {e}"))
+        let outcome = |values: Values| {
+            let data = Bindings { tensors: self.tensors(), sizes: vec![] };
+            let options = Options { core, values, ..Options::default() };
+            let outcome = run(&self.program(), machine, data, options);
+            outcome.unwrap_or_else(|error| panic!("{self:?}: {error}"))
+        };
+        let all = outcome(Values::All);
+        assert_eq!(outcome(Values::Integers).stats, all.stats, "{self:?}: time without values");
+        all
     }
 
     fn expected(&self, tensors: &[Tensor]) -> Vec<Scalar> {

@@ -3,9 +3,10 @@
 mod common;
 
 use common::*;
-use ember_sim::{CoreKind, Options, Stats, run};
-use ember_targets::dlc::Program;
+use ember_sim::{CoreKind, Options, Stats, Values, run};
+use ember_targets::dlc::{Expr, Loop, Program, Stmt};
 use ember_targets::tensor::Data;
+use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 fn check(program: &Program, bag: &Bag) -> Stats {
     let outcome = run(program, &machine(), bag.bindings(), Options::default())
@@ -15,6 +16,15 @@ fn check(program: &Program, bag: &Bag) -> Stats {
     for (i, (a, b)) in found.iter().zip(&expected).enumerate() {
         assert_eq!(a.to_bits(), b.to_bits(), "{}: element {i}: {a} is not {b}", program.name);
     }
+    assert_eq!(timed(program, bag), outcome.stats, "{}: time without values", program.name);
+    outcome.stats
+}
+
+/// Runs a program that computes integers alone.
+fn timed(program: &Program, bag: &Bag) -> Stats {
+    let options = Options { values: Values::Integers, ..Options::default() };
+    let outcome = run(program, &machine(), bag.bindings(), options).unwrap();
+    assert!(outcome.tensors.is_empty(), "{}: no results", program.name);
     outcome.stats
 }
 
@@ -60,6 +70,25 @@ fn random_bags_agree_and_units_account_for_every_cycle() {
             }
         }
     }
+}
+
+/// A loop whose bound is a sum of floating-point numbers takes as long as if all values were computed.
+#[test]
+fn what_makes_an_integer_of_a_float_computes_floats() {
+    let data = Bag::of(4, 8, &[2]);
+    let mut bounded = Builder::new("bounded");
+    let (var, bound) = (bounded.register("i", I64), bounded.register("n", I64));
+    let half = Expr::Const(Scalar::F32(20.5));
+    let sum = Expr::Binary(BinaryOp::Add, Box::new(half.clone()), Box::new(half));
+    let zero = Expr::Const(Scalar::F32(0.0));
+    let body = vec![Stmt::Store(out(int(0), int(3), 1), zero)];
+    bounded.0.main = vec![
+        Stmt::Set(bound, Expr::Cast(DType::I64, Box::new(sum))),
+        Stmt::For(Loop { var, lo: int(0), hi: reg(bound), step: 1, body }),
+    ];
+    let all = run(&bounded.0, &machine(), data.bindings(), Options::default()).unwrap();
+    assert_eq!(timed(&bounded.0, &data), all.stats);
+    assert!(all.stats.cycles > 41, "{} cycles", all.stats.cycles);
 }
 
 #[test]

@@ -25,7 +25,7 @@ use ember_language::text::Words;
 use ember_model::Model;
 use ember_model::data::{Instance, TensorFile};
 use ember_model::reference::{Mismatch, compare, error_bounds, evaluate};
-use ember_sim::{Bindings, CoreKind, Outcome, SimError};
+use ember_sim::{Bindings, CoreKind, Outcome, SimError, Values};
 use ember_targets::dlc::{Program, TensorDecl};
 use ember_targets::machine::{self, Machine};
 use ember_targets::narrow::narrow;
@@ -260,29 +260,33 @@ impl Case {
 
     /// Measures a program on this data; an error if it does not finish.
     pub fn rank(&self, program: &Program, machine: &Machine) -> Result<Measure, NoProgram> {
-        self.rank_within(program, machine, self.cycle_limit)
+        self.rank_within(program, machine, self.cycle_limit, Values::All)
     }
 
     /// [`rank`](Case::rank) of a program that is of interest only if it takes at most `cycles`; it is not run further.
+    /// A program that is likely to be the choice computes all values, so that it need not run again for its results.
     pub fn rank_within(
         &self,
         program: &Program,
         machine: &Machine,
         cycles: u64,
+        values: Values,
     ) -> Result<Measure, NoProgram> {
-        let limit = cycles.min(self.cycle_limit);
-        let options = ember_sim::Options { max_cycles: limit, ..ember_sim::Options::default() };
+        let max_cycles = cycles.min(self.cycle_limit);
+        let options = ember_sim::Options { max_cycles, values, ..ember_sim::Options::default() };
         let run = || Ok(self.ended(program, &simulate_with(program, machine, self, options)?));
-        self.ranking.measure(&print(program), limit, run).map_err(NoProgram::Run)
+        self.ranking.measure(&print(program), max_cycles, run).map_err(NoProgram::Run)
     }
 
     /// Returns the part of a run's outcome that is kept. Its results are those of the reference if the tensors at the
     /// end, as far as the program writes them, are the reference's to the bit.
     fn ended(&self, program: &Program, outcome: &Outcome) -> Ended {
-        let tensors = program.tensors.iter().zip(&outcome.tensors);
-        let expected = tensors.filter(|(tensor, _)| tensor.writable).all(|(tensor, data)| {
-            self.expected.get(&tensor.name).is_some_and(|expected| expected.same_bits(data))
-        });
+        let mut tensors = program.tensors.iter().zip(&outcome.tensors);
+        let expected = outcome.tensors.len() == program.tensors.len()
+            && tensors.all(|(tensor, data)| {
+                let same = |expected: &Tensor| expected.same_bits(data);
+                !tensor.writable || self.expected.get(&tensor.name).is_some_and(same)
+            });
         Ended { stats: outcome.stats.clone(), expected }
     }
 
@@ -527,7 +531,8 @@ pub fn simulate(
     core: CoreKind,
     recorded: bool,
 ) -> Result<Outcome, Failure> {
-    let options = ember_sim::Options { core, recorded, max_cycles: case.cycle_limit };
+    let max_cycles = case.cycle_limit;
+    let options = ember_sim::Options { core, values: Values::All, recorded, max_cycles };
     let run = || simulate_with(program, machine, case, options);
     if core != ember_sim::Options::default().core || recorded {
         return run();

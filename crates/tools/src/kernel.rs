@@ -192,7 +192,8 @@ impl Kernel {
             program.tensors.iter().filter_map(|own| store.tensors.get(&own.name).cloned());
         let sizes = program.sizes.iter().map(|name| sizes.get(name).copied().unwrap_or(0));
         let bindings = Bindings { tensors: tensors.collect(), sizes: sizes.collect() };
-        let limits = ember_sim::Options { core, recorded: false, max_cycles: options.cycle_limit };
+        let max_cycles = options.cycle_limit;
+        let limits = ember_sim::Options { core, max_cycles, ..ember_sim::Options::default() };
         ember_sim::run(program, &self.machine, bindings, limits)
             .map_err(|why| vec![Diagnostic::global(why.to_string())])
     }

@@ -8,7 +8,7 @@ use super::{Address, Context, address, check_index, check_lanes};
 use crate::data::raw;
 use crate::error::SimError;
 use crate::queue::Format;
-use ember_targets::dlc::{Action, Addr, Hint, Program, StreamId, StreamKind, Type, UnitId};
+use ember_targets::dlc::{Action, Addr, Hint, StreamId, StreamKind, Type, UnitId};
 use ember_targets::machine::Machine;
 use ember_values::scalar::BinaryOp;
 
@@ -24,6 +24,8 @@ pub(crate) struct AccessCode {
     pub(crate) epochs: Vec<Epoch>,
     /// Bytes of storage that the units of one root traversal share.
     pub(crate) storage: u64,
+    /// True if an integer follows from a floating-point value.
+    pub(crate) mixes: bool,
 }
 
 impl AccessCode {
@@ -53,6 +55,8 @@ pub(crate) struct StreamCode {
     /// The fetcher that makes it; `None` for a constant.
     pub(crate) fetcher: Option<usize>,
     pub(crate) ty: Type,
+    /// The number of lanes that are computed.
+    pub(crate) lanes: usize,
     pub(crate) format: Format,
     pub(crate) kind: Kind,
     /// True if only prefetches use it: its lines are requested and no value is kept.
@@ -124,11 +128,10 @@ pub(crate) enum Step {
 
 /// Compiles and checks the access half.
 pub(crate) fn compile_access(
-    program: &Program,
-    sizes: &[i64],
+    context: Context<'_>,
     machine: &Machine,
 ) -> Result<AccessCode, SimError> {
-    let context = Context { program, sizes };
+    let program = context.program;
     let n = program.units.len();
     let mut c = Compiler {
         line_bytes: machine.dram.line_bytes,
@@ -141,6 +144,7 @@ pub(crate) fn compile_access(
         steps: Vec::new(),
         epoch: 0,
         ahead: vec![false],
+        mixes: false,
     };
     for (stream, dropped) in program.streams.iter().zip(program.only_prefetched()) {
         let code = StreamCode { dropped, ..c.stream(stream)? };
@@ -171,6 +175,7 @@ pub(super) struct Compiler<'a> {
     pub(super) epoch: usize,
     /// For each epoch, true if no barrier directly precedes it.
     pub(super) ahead: Vec<bool>,
+    pub(super) mixes: bool,
 }
 
 impl Compiler<'_> {
@@ -221,6 +226,7 @@ impl Compiler<'_> {
                     return Err(SimError::invalid(message));
                 }
                 let ty = Type::scalar(op.result(x.ty.dtype));
+                self.mixes |= x.ty.dtype.is_float() && !ty.dtype.is_float();
                 (x.unit.max(y.unit), Kind::Alu(*op, a, b), ty)
             }
         };
@@ -233,7 +239,8 @@ impl Compiler<'_> {
             return Err(SimError::invalid(message));
         }
         let format = Format::new(ty, self.line_bytes);
-        Ok(StreamCode { unit, fetcher: None, ty, format, kind, dropped: false })
+        let lanes = self.context.computed(ty);
+        Ok(StreamCode { unit, fetcher: None, ty, lanes, format, kind, dropped: false })
     }
 
     /// Returns the position of a stream that has been defined.

@@ -4,7 +4,7 @@ use super::{Address, Context, Product, check_index, check_lanes};
 use crate::core::Port;
 use crate::data::raw;
 use crate::error::SimError;
-use ember_targets::dlc::{Loop, Program, RegisterId, Stmt, Type};
+use ember_targets::dlc::{Loop, RegisterId, Stmt, Type};
 use ember_targets::machine::Core;
 use ember_values::scalar::{BinaryOp, Scalar, UnaryOp};
 use std::collections::BTreeSet;
@@ -26,12 +26,16 @@ pub(crate) struct ExecuteCode {
     pub(crate) case_names: Vec<String>,
     /// The number of loops; each has a branch to predict.
     pub(crate) loops: usize,
+    /// True if an integer follows from a floating-point value.
+    pub(crate) mixes: bool,
 }
 
 /// A value: the position of its lanes, and the vector registers it takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reg {
     pub(crate) ty: Type,
+    /// The number of lanes that are computed.
+    pub(crate) lanes: usize,
     pub(crate) slot: usize,
     pub(crate) piece: usize,
     pub(crate) pieces: usize,
@@ -147,13 +151,10 @@ const MAX_TOTAL_LANES: usize = 1 << 24;
 const MAX_DEPTH: usize = 500;
 
 /// Compiles and checks `main` and the cases for one kind of core.
-pub(crate) fn compile_execute(
-    program: &Program,
-    sizes: &[i64],
-    core: &Core,
-) -> Result<ExecuteCode, SimError> {
+pub(crate) fn compile_execute(context: Context<'_>, core: &Core) -> Result<ExecuteCode, SimError> {
+    let program = context.program;
     let mut c = Compiler {
-        context: Context { program, sizes },
+        context,
         core,
         code: ExecuteCode {
             insts: Vec::new(),
@@ -164,6 +165,7 @@ pub(crate) fn compile_execute(
             cases: Vec::new(),
             case_names: program.cases.iter().map(|c| c.name.clone()).collect(),
             loops: 0,
+            mixes: false,
         },
         registers: Vec::new(),
         varying: None,
@@ -325,7 +327,7 @@ impl Compiler<'_> {
         let piece = self.code.pieces;
         self.code.init.resize(slot + ty.lanes as usize, 0);
         self.code.pieces += pieces;
-        Ok(Reg { ty, slot, piece, pieces })
+        Ok(Reg { ty, lanes: self.context.computed(ty), slot, piece, pieces })
     }
 
     /// Allocates a register that holds a constant from the start.

@@ -44,6 +44,7 @@ impl Compiler<'_> {
                 self.computes(ty)?;
                 let (port, latency) = self.binary(*op, ty);
                 let result = Type { dtype: op.result(ty.dtype), lanes: ty.lanes };
+                self.code.mixes |= ty.dtype.is_float() && !result.dtype.is_float();
                 let op = *op;
                 return self.emit(into, result, |dst| Inst::Binary {
                     op,
@@ -82,6 +83,7 @@ impl Compiler<'_> {
             Expr::Cast(dtype, x) => {
                 let src = self.expr(x, None)?;
                 let ty = Type { dtype: *dtype, lanes: src.ty.lanes };
+                self.code.mixes |= src.ty.dtype.is_float() && !dtype.is_float();
                 let scalar_int = ty.lanes == 1 && !dtype.is_float() && !src.ty.dtype.is_float();
                 let port = if scalar_int { Port::Int } else { Port::Vector };
                 return self.emit(into, ty, |dst| Inst::Cast { dst, src, port });

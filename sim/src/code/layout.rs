@@ -80,6 +80,7 @@ impl Compiler<'_> {
             steps: self.steps,
             epochs,
             storage,
+            mixes: self.mixes,
         })
     }
 

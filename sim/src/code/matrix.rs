@@ -12,6 +12,8 @@ pub(crate) struct Product {
     pub(crate) a: usize,
     pub(crate) b: usize,
     pub(crate) dtype: DType,
+    /// True if its values are computed, and not only its time.
+    pub(crate) computed: bool,
     /// True if `b` is `[n, k]`.
     pub(crate) transposed: bool,
     /// True if every batch has its own `b`.
@@ -75,6 +77,7 @@ impl Context<'_> {
             a: a.index(),
             b: b.index(),
             dtype,
+            computed: self.values.has(dtype),
             transposed,
             own_b: !own.is_empty(),
             batches,

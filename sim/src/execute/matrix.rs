@@ -21,7 +21,8 @@ pub(super) struct Multiplication {
     depth: u64,
     /// The ready time of each tile of the block.
     tiles: Vec<Ready>,
-    values: Values,
+    /// `None` if they are not computed.
+    values: Option<Values>,
 }
 
 /// The values of a block and of one step, in the type of the computation.
@@ -54,10 +55,10 @@ struct Step {
 
 impl Multiplication {
     fn new(product: &Product) -> Multiplication {
-        let values = match product.dtype {
+        let values = product.computed.then(|| match product.dtype {
             DType::F64 => Values::F64(Block::default()),
             _ => Values::F32(Block::default()),
-        };
+        });
         let tiles = vec![Ready::default(); product.tiles.iter().product::<u64>() as usize];
         Multiplication { batch: 0, row: 0, column: 0, depth: 0, tiles, values }
     }
@@ -131,16 +132,18 @@ impl Sim<'_> {
         };
         let Some(step) = at.step(product) else { return true };
         match &mut at.values {
-            Values::F32(block) => block.step(product, &step, &self.tensors),
-            Values::F64(block) => block.step(product, &step, &self.tensors),
+            Some(Values::F32(block)) => block.step(product, &step, &self.tensors),
+            Some(Values::F64(block)) => block.step(product, &step, &self.tensors),
+            None => {}
         }
         self.step_time(product, &step, &mut at.tiles);
         if at.advance(product, &step) {
             self.store_time(product, &step, &mut at.tiles);
             let out = &mut self.tensors[product.out];
             match &mut at.values {
-                Values::F32(block) => block.store(product, &step, out),
-                Values::F64(block) => block.store(product, &step, out),
+                Some(Values::F32(block)) => block.store(product, &step, out),
+                Some(Values::F64(block)) => block.store(product, &step, out),
+                None => {}
             }
         }
         let done = at.step(product).is_none();

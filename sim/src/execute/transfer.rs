@@ -36,8 +36,8 @@ impl Sim<'_> {
     /// Loads a register from an evaluated address.
     #[inline(always)]
     pub(super) fn load(&mut self, dst: &Reg, addr: &Address<Place>, at: &Reached) {
-        let lanes = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
-        let (active, inactive) = lanes.split_at_mut(at.active);
+        let lanes = &mut self.execution.lanes[dst.slot..dst.slot + dst.lanes];
+        let (active, inactive) = lanes.split_at_mut(at.active.min(dst.lanes));
         self.tensors[addr.tensor].read(at.position, active);
         clear(inactive);
         self.memory.counters.elements += at.active as u64;
@@ -63,7 +63,7 @@ impl Sim<'_> {
     /// Stores a register to an evaluated address.
     #[inline(always)]
     pub(super) fn store(&mut self, src: &Reg, addr: &Address<Place>, at: &Reached) {
-        let values = &self.execution.lanes[src.slot..src.slot + at.active];
+        let values = &self.execution.lanes[src.slot..src.slot + at.active.min(src.lanes)];
         self.tensors[addr.tensor].write(at.position, values);
         let mut first = at.address;
         for p in 0..src.pieces {
@@ -125,7 +125,7 @@ impl Sim<'_> {
                 self.data.flush(now);
             }
         }
-        let Some(operand) = self.data.front() else {
+        let Some(operand) = self.data.front(dst.lanes) else {
             self.wait(me, Wait::Operand);
             self.wake(Wait::Ahead, self.core.clock);
             return Ok(false);
@@ -142,7 +142,7 @@ impl Sim<'_> {
             )));
         }
         self.core.wait(operand.visible, Some(Stall::Empty));
-        let to = &mut self.execution.lanes[dst.slot..dst.slot + dst.ty.lanes as usize];
+        let to = &mut self.execution.lanes[dst.slot..dst.slot + dst.lanes];
         copy_lanes(to, operand.values);
         let ready = Ready::at(operand.visible);
         let (mut read, mut fresh) = (0, false);
@@ -166,7 +166,7 @@ impl Sim<'_> {
             self.core.operate(Port::Int, Ready::default(), self.core_figures.int_latency);
         }
         self.execution.popped = self.execution.popped.max(read);
-        if self.data.pop(dst.ty.lanes, read) {
+        if self.data.pop(dst.lanes, read) {
             self.execution.queue_line = u64::MAX;
             self.sample(self.core.clock);
             self.wake(Wait::DataRoom, read);

@@ -58,16 +58,20 @@ impl Sim<'_> {
                 let dtype = access.streams[*a].ty.dtype;
                 let [a, b] = [&self.streams[*a], &self.streams[*b]];
                 let ready = a.ready[x].max(b.ready[y]).max(self.clocks[f]) + 1;
-                let value = apply(*op, dtype, a.values[x], b.values[y]);
+                let values = a.values.get(x).zip(b.values.get(y));
+                let value = values.map(|(x, y)| apply(*op, dtype, *x, *y));
                 let stream = &mut self.streams[s];
                 let slot = ring(k, stream.ready.len());
-                stream.values[slot] = value;
+                if let Some((to, value)) = stream.values.get_mut(slot).zip(value) {
+                    *to = value;
+                }
                 stream.ready[slot] = ready;
             }
             Kind::Spread(from) => {
                 let Some(x) = self.produced(f, *from, u, k) else { return Ok(false) };
                 let from = &self.streams[*from];
-                let (value, ready) = (from.values[x], from.ready[x].max(self.clocks[f]) + 1);
+                let value = from.values.get(x).copied().unwrap_or_default();
+                let ready = from.ready[x].max(self.clocks[f]) + 1;
                 let stream = &mut self.streams[s];
                 let slot = ring(k, stream.ready.len());
                 stream.values[slot * stream.lanes..(slot + 1) * stream.lanes].fill(value);
@@ -120,7 +124,7 @@ impl Sim<'_> {
         }
         let stream = &mut self.streams[s];
         let slot = ring(k, stream.ready.len());
-        // A stream that is only prefetched has no space for values.
+        // A stream that is only prefetched, or whose values are not computed, has no space for them.
         let values = &mut stream.values[slot * stream.lanes..(slot + 1) * stream.lanes];
         if !values.is_empty() {
             let (active, inactive) = values.split_at_mut(located.active);

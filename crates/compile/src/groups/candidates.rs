@@ -9,7 +9,7 @@ use crate::pipeline::{Failure, NoProgram};
 use crate::ranking::Measure;
 use crate::search::Candidate;
 use ember_host::threads;
-use ember_sim::SimError;
+use ember_sim::{SimError, Values};
 use ember_targets::dlc::TensorId;
 use ember_targets::verify::Verified;
 use itertools::Itertools;
@@ -188,10 +188,11 @@ impl Chooser<'_> {
         task: &Task<'_>,
         candidate: &Candidate,
         limit: u64,
+        values: Values,
     ) -> Result<Ranked, NoProgram> {
         let ranked = self.unmeasured(task, candidate)?;
         let Some(case) = self.rank else { return Ok(ranked) };
-        let measure = case.rank_within(&ranked.program, &self.inputs.machine, limit)?;
+        let measure = case.rank_within(&ranked.program, &self.inputs.machine, limit, values)?;
         Ok(Ranked { measure: Some(measure), ..ranked })
     }
 
@@ -243,6 +244,10 @@ impl Chooser<'_> {
             return Started { rejected, first: First::Settled(first), done: task.own.len() };
         }
         let several = task.plan.groups.len() > 1;
+        // The only group's first candidate is likely to be the choice, whose results are judged, unless the choice is only
+        // to be compared with another.
+        let judged = !several && self.enough.is_none();
+        let values = if judged { Values::All } else { Values::Integers };
         for (done, candidate) in (1..).zip(task.own) {
             // What is far too slow by the cost model, too, is not run to see by how much.
             let far = candidate.estimate > self.far() as f64;
@@ -251,7 +256,7 @@ impl Chooser<'_> {
             let alone = candidate.estimate > self.budget as f64 / 2.0 * CERTAIN;
             let run = match alone {
                 true => Err(NoProgram::Run(Failure::Run(SimError::Cycles { limit: self.budget }))),
-                false => self.measured(task, candidate, limit.min(self.budget)),
+                false => self.measured(task, candidate, limit.min(self.budget), values),
             };
             let first = match run {
                 Ok(first) if first.cycles() > self.cycles => First::Slow(first.cycles()),
@@ -316,7 +321,9 @@ impl Chooser<'_> {
         let rest = rest.iter().filter(|candidate| candidate.estimate <= slowest).take(more);
         let rest: Vec<&Candidate> = rest.chain(task.others.iter().copied()).collect();
         for together in rest.chunks(TOGETHER) {
-            for tried in threads::map(together, |candidate| self.measured(task, candidate, limit)) {
+            for tried in threads::map(together, |candidate| {
+                self.measured(task, candidate, limit, Values::Integers)
+            }) {
                 match tried {
                     Ok(other) => {
                         limit = limit.min(self.near(task, other.cycles()));

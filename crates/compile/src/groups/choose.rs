@@ -11,6 +11,7 @@ use crate::ranking::Measure;
 use crate::search::Candidate;
 use ember_host::threads;
 use ember_language::term::Term;
+use ember_sim::Values;
 use ember_targets::verify::Verified;
 use std::collections::BTreeMap;
 
@@ -129,7 +130,8 @@ impl<'a> Chooser<'a> {
             return own;
         }
         let cycles = |chosen: &Chosen, limit: u64| {
-            let measure = case.rank_within(&chosen.program, &self.inputs.machine, limit);
+            let machine = &self.inputs.machine;
+            let measure = case.rank_within(&chosen.program, machine, limit, Values::All);
             measure.map_or(u64::MAX, |measure| measure.cycles)
         };
         // What takes longer than the own program is not run to its end.
@@ -225,11 +227,12 @@ impl<'a> Chooser<'a> {
         mut picked: Picked,
         runners_up: &[(usize, Vec<Ranked>)],
     ) -> Chosen {
-        let cycles = |whole: &Chosen, limit: u64| {
-            let measure = case.rank_within(&whole.program, &self.inputs.machine, limit).ok()?;
+        let cycles = |whole: &Chosen, limit: u64, values: Values| {
+            let machine = &self.inputs.machine;
+            let measure = case.rank_within(&whole.program, machine, limit, values).ok()?;
             Some(measure.cycles)
         };
-        let Some(mut fewest) = cycles(&best, self.cycles) else { return best };
+        let Some(mut fewest) = cycles(&best, self.cycles, Values::All) else { return best };
         for (group, others) in runners_up {
             let counts = |ranked: &Ranked| ranked.cycles() as f64 >= fewest as f64 * COUNTS;
             if !picked.get(group).is_some_and(counts) {
@@ -239,7 +242,7 @@ impl<'a> Chooser<'a> {
                 let mut picked = picked.clone();
                 picked.insert(*group, other.clone());
                 let whole = self.whole(plan, &picked).ok()?;
-                let cycles = cycles(&whole, fewest)?;
+                let cycles = cycles(&whole, fewest, Values::Integers)?;
                 Some((whole, cycles))
             });
             let tried = others.iter().zip(tried).filter_map(|(other, tried)| Some((other, tried?)));
