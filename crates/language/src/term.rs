@@ -32,6 +32,7 @@ impl fmt::Display for Head {
         match self {
             Head::Op(name) => f.write_str(name.as_str()),
             Head::Int(n) => write!(f, "{n}"),
+            Head::Real(bits) if f64::from_bits(*bits).is_nan() => f.write_str("nan"),
             Head::Real(bits) => write!(f, "{:?}", f64::from_bits(*bits)),
         }
     }

@@ -355,28 +355,42 @@ fn answer(tools: &Tools, pair: usize, drawn: &Drawn, limits: Limits) -> Finding 
             }
             (_, Ok(_)) => (Wrong::No, *equal, String::new()),
         },
-        Ok(Verdict::Different(found)) => match (equal, shows(&sides, made, term, &found)) {
-            (Some(true), _) => (Wrong::Answer, *equal, "answered `different`".to_owned()),
-            (_, false) => (Wrong::Answer, *equal, "the counterexample shows nothing".to_owned()),
+        Ok(Verdict::Different(found)) => match (equal, shown(&sides, made, term, &found)) {
+            (_, None) => (Wrong::Answer, *equal, "the counterexample shows nothing".to_owned()),
+            // Rules hold on open memory, where no index faults; a difference of faults does not refute them.
+            (Some(true), Some(Shown::Fault)) => (Wrong::No, None, String::new()),
+            (Some(true), Some(Shown::Results)) => {
+                (Wrong::Answer, *equal, "answered `different`".to_owned())
+            }
             // The counterexample shows a difference that the data here did not.
-            (_, true) => (Wrong::No, Some(false), String::new()),
+            (_, Some(_)) => (Wrong::No, Some(false), String::new()),
         },
     };
     let text = (wrong != Wrong::No).then(|| text(made, term, &book.signature));
     Finding { pair, kind, equal, wrong, reason, text, time_ms }
 }
 
-/// Returns true if running both programs here confirms a counterexample.
-fn shows(sides: &Sides, made: &Made, term: &Term, found: &Counterexample) -> bool {
+/// A difference that a counterexample shows.
+enum Shown {
+    /// The results differ.
+    Results,
+    /// One of the programs faults.
+    Fault,
+}
+
+/// Returns the difference that running both programs here shows on the data of a counterexample.
+fn shown(sides: &Sides, made: &Made, term: &Term, found: &Counterexample) -> Option<Shown> {
     let store = found.given.store(&sides.declarations, found.before);
     let outputs: Vec<String> = made.declarations.outputs();
     match (
         interpret(&made.term, &sides.operators, &store),
         interpret(term, &sides.operators, &store),
     ) {
-        (Run::Ended(left), Run::Ended(right)) => unlike(&outputs, &left, &right).is_some(),
-        (Run::Ended(_), Run::Fault(_)) | (Run::Fault(_), Run::Ended(_)) => true,
-        _ => false,
+        (Run::Ended(left), Run::Ended(right)) => {
+            unlike(&outputs, &left, &right).map(|_| Shown::Results)
+        }
+        (Run::Ended(_), Run::Fault(_)) | (Run::Fault(_), Run::Ended(_)) => Some(Shown::Fault),
+        _ => None,
     }
 }
 
