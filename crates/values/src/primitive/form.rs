@@ -1,22 +1,30 @@
 //! The forms of primitives: what stages tell apart. Primitives that differ only in an operand, an operation or a number
 //! have one form, and a form has its operands by name.
 
+use super::Typing;
 use crate::scalar::{BinaryOp, UnaryOp};
+use std::cell::RefCell;
 
-/// The form of a term, over its operands.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The form of a term, over its operands. It has all operands of the term, so that a term follows from its form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form<T> {
-    /// The meaning of its operand.
-    Same(T),
     /// A name that only the operator around it reads.
     Label,
+    /// The operand itself, on any unit, converted to a type if there is one.
+    Carried {
+        /// The operand.
+        x: T,
+        /// The type that it is converted to.
+        to: Option<Typing<T>>,
+    },
 
-    /// The literal number in an operand, in the type of the term.
-    Literal(T),
-    /// The number that a reduction by an operation starts from, in the type of the term.
-    Start(Operation<T>),
-    /// A size of the model, by its name.
-    Size(T),
+    /// A number that is the same throughout a run.
+    Number {
+        /// The number.
+        value: Number<T>,
+        /// Its type.
+        dtype: Typing<T>,
+    },
     /// The value of a loop variable.
     Iv(T),
     /// A loop variable.
@@ -29,7 +37,7 @@ pub enum Form<T> {
     /// Extent `k` of a tensor, or of the part of a tensor at an address.
     Extent {
         /// The tensor or the address.
-        of: T,
+        of: Holder<T>,
         /// The number of the dimension.
         k: T,
     },
@@ -41,14 +49,12 @@ pub enum Form<T> {
         /// True if the program writes it.
         written: bool,
     },
-    /// The tensor at an address, which is read-only after a barrier.
-    Frozen(T),
-    /// An address with one more index.
-    Index {
-        /// The address without the index.
+    /// What is at an address, seen in another way.
+    View {
+        /// The address.
         address: T,
-        /// The index.
-        index: T,
+        /// The difference.
+        view: View<T>,
     },
 
     /// The value at an address.
@@ -59,34 +65,16 @@ pub enum Form<T> {
         early: Option<Early<T>>,
     },
     /// A function of a scalar, lane by lane.
-    Unary(UnaryOp, T),
+    Unary(Operation<T, UnaryOp>, T),
     /// An operation on two scalars, lane by lane.
     Binary(Operation<T>, [T; 2]),
-    /// A function of a scalar that an operand names.
-    Map {
-        /// The name of the function.
-        function: T,
-        /// The argument.
-        x: T,
-    },
-    /// One of the last two operands, chosen by a comparison of the first two.
-    Choose {
-        /// The name of the comparison.
-        comparison: T,
-        /// The compared operands, and those of which one is chosen.
-        operands: [T; 4],
-    },
-    /// `a` if the condition is not 0, else `b`, lane by lane.
+    /// The first of two operands if a condition holds, else the second, lane by lane.
     Select {
         /// The condition.
-        condition: T,
-        /// The value if the condition holds.
-        a: T,
-        /// The value otherwise.
-        b: T,
+        condition: Condition<T>,
+        /// The value if the condition holds, and the value otherwise.
+        of: [T; 2],
     },
-    /// An operand converted to the type of the term.
-    Converted(T),
     /// Lanes made of a scalar: `x` in each, or the numbers from `x` on, of which those below `below` are active.
     Spread {
         /// The number of lanes.
@@ -106,10 +94,8 @@ pub enum Form<T> {
 
     /// A loop, which may fold the values of its body.
     Loop(Loop<T>),
-    /// Statements in their order, or no statement at all.
-    Sequence(Option<[T; 2]>),
-    /// The separation of what is written from what is read as frozen.
-    Barrier,
+    /// Statements in their order.
+    Sequence(Sequence<T>),
     /// A value that is stored, or folded into memory by an operation.
     Write {
         /// The name of the operation that folds the value into memory.
@@ -147,23 +133,14 @@ pub enum Form<T> {
         /// The term.
         x: T,
     },
-    /// A term in the store that a statement leaves, which is undone afterwards.
-    After {
-        /// The statement.
-        first: T,
-        /// The term.
-        x: T,
-    },
-    /// A statement after which a tensor holds zeros.
-    Forget {
-        /// The tensor.
-        address: T,
+    /// A statement of which memory does not keep everything.
+    Undone {
         /// The statement.
         statement: T,
+        /// The part that memory does not keep.
+        undone: Undone<T>,
     },
 
-    /// The tensor that is stored at an address.
-    Stored(T),
     /// An element of a tensor.
     Element {
         /// The tensor.
@@ -173,17 +150,62 @@ pub enum Form<T> {
     },
 }
 
-/// A binary operation: a known one, or the one that an operand names.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Operation<T> {
+/// A number that is the same throughout a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Number<T> {
+    /// The literal number in an operand.
+    Literal(T),
+    /// The number that a reduction by an operation starts from.
+    Start(Operation<T>),
+    /// A size of the model, by its name.
+    Size(T),
+}
+
+/// The thing that has an extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Holder<T> {
+    /// The part of a tensor at an address.
+    Address(T),
+    /// A tensor.
+    Tensor(T),
+}
+
+/// Another way to see what is at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum View<T> {
+    /// The address with one more index.
+    At(T),
+    /// The same address, read-only after a barrier.
+    ReadOnly,
+    /// The tensor that is stored there, as a function of indices.
+    Tensor,
+}
+
+/// An operation: a known one, or the one that an operand names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation<T, Op = BinaryOp> {
     /// This operation.
-    Is(BinaryOp),
+    Is(Op),
     /// The operation that an operand names.
     Named(T),
 }
 
+/// A condition of a choice between two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Condition<T> {
+    /// The operand is not 0.
+    NotZero(T),
+    /// Two operands compare in some way.
+    Compared {
+        /// The name of the comparison.
+        comparison: T,
+        /// The compared operands.
+        of: [T; 2],
+    },
+}
+
 /// The operands of a loop: their positions, or values at these positions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Loop<T = usize> {
     /// The loop variable.
     pub variable: T,
@@ -202,7 +224,7 @@ pub struct Loop<T = usize> {
 }
 
 /// A second address of a load, for what happens before it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Early<T> {
     /// The access unit reads the value at this address ahead.
     Fetched(T),
@@ -210,8 +232,19 @@ pub enum Early<T> {
     Asked(T),
 }
 
+/// Statements in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sequence<T> {
+    /// No statement at all.
+    Empty,
+    /// The separation of what is written from what is read as read-only.
+    Barrier,
+    /// One statement after another.
+    Two([T; 2]),
+}
+
 /// The replacement of a loop variable.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum By<T> {
     /// Another loop variable.
     Variable(T),
@@ -228,8 +261,17 @@ pub enum By<T> {
     },
 }
 
+/// The part of a statement's effect that memory does not keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Undone<T> {
+    /// All of it, after this term has been evaluated in the store that the statement leaves.
+    After(T),
+    /// The contents of the tensor at this address, which then holds zeros.
+    Tensor(T),
+}
+
 /// A part of a tensor.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part<T> {
     /// All of it.
     Whole,
@@ -244,28 +286,40 @@ impl<T: Copy> Form<T> {
     #[inline]
     pub fn over<U>(self, of: impl Fn(T) -> Option<U>) -> Option<Form<U>> {
         let both = |[a, b]: [T; 2]| Some([of(a)?, of(b)?]);
-        let operation = |op| {
-            Some(match op {
-                Operation::Is(op) => Operation::Is(op),
-                Operation::Named(op) => Operation::Named(of(op)?),
-            })
-        };
         Some(match self {
-            Form::Same(x) => Form::Same(of(x)?),
             Form::Label => Form::Label,
-            Form::Literal(number) => Form::Literal(of(number)?),
-            Form::Start(op) => Form::Start(operation(op)?),
-            Form::Size(name) => Form::Size(of(name)?),
+            Form::Carried { x, to: None } => Form::Carried { x: of(x)?, to: None },
+            Form::Carried { x, to: Some(to) } => {
+                Form::Carried { x: of(x)?, to: Some(to.over(&of)?) }
+            }
+            Form::Number { value, dtype } => Form::Number {
+                value: match value {
+                    Number::Literal(number) => Number::Literal(of(number)?),
+                    Number::Start(op) => Number::Start(op.over(&of)?),
+                    Number::Size(name) => Number::Size(of(name)?),
+                },
+                dtype: dtype.over(&of)?,
+            },
             Form::Iv(variable) => Form::Iv(of(variable)?),
             Form::Variable { name, range: [lo, hi, step] } => {
                 Form::Variable { name: of(name)?, range: [of(lo)?, of(hi)?, of(step)?] }
             }
-            Form::Extent { of: whole, k } => Form::Extent { of: of(whole)?, k: of(k)? },
+            Form::Extent { of: whole, k } => Form::Extent {
+                of: match whole {
+                    Holder::Address(address) => Holder::Address(of(address)?),
+                    Holder::Tensor(tensor) => Holder::Tensor(of(tensor)?),
+                },
+                k: of(k)?,
+            },
             Form::Root { name, written } => Form::Root { name: of(name)?, written },
-            Form::Frozen(address) => Form::Frozen(of(address)?),
-            Form::Index { address, index } => {
-                Form::Index { address: of(address)?, index: of(index)? }
-            }
+            Form::View { address, view } => Form::View {
+                address: of(address)?,
+                view: match view {
+                    View::At(index) => View::At(of(index)?),
+                    View::ReadOnly => View::ReadOnly,
+                    View::Tensor => View::Tensor,
+                },
+            },
             Form::Loaded { address, early } => Form::Loaded {
                 address: of(address)?,
                 early: match early {
@@ -274,17 +328,17 @@ impl<T: Copy> Form<T> {
                     Some(Early::Asked(address)) => Some(Early::Asked(of(address)?)),
                 },
             },
-            Form::Unary(op, x) => Form::Unary(op, of(x)?),
-            Form::Binary(op, operands) => Form::Binary(operation(op)?, both(operands)?),
-            Form::Map { function, x } => Form::Map { function: of(function)?, x: of(x)? },
-            Form::Choose { comparison, operands: [a, b, x, y] } => Form::Choose {
-                comparison: of(comparison)?,
-                operands: [of(a)?, of(b)?, of(x)?, of(y)?],
+            Form::Unary(op, x) => Form::Unary(op.over(&of)?, of(x)?),
+            Form::Binary(op, operands) => Form::Binary(op.over(&of)?, both(operands)?),
+            Form::Select { condition, of: operands } => Form::Select {
+                condition: match condition {
+                    Condition::NotZero(x) => Condition::NotZero(of(x)?),
+                    Condition::Compared { comparison, of: operands } => {
+                        Condition::Compared { comparison: of(comparison)?, of: both(operands)? }
+                    }
+                },
+                of: both(operands)?,
             },
-            Form::Select { condition, a, b } => {
-                Form::Select { condition: of(condition)?, a: of(a)?, b: of(b)? }
-            }
-            Form::Converted(x) => Form::Converted(of(x)?),
             Form::Spread { lanes, x, below: None } => {
                 Form::Spread { lanes: of(lanes)?, x: of(x)?, below: None }
             }
@@ -292,10 +346,12 @@ impl<T: Copy> Form<T> {
                 Form::Spread { lanes: of(lanes)?, x: of(x)?, below: Some(of(below)?) }
             }
             Form::Fold { op, x } => Form::Fold { op: of(op)?, x: of(x)? },
-            Form::Loop(own) => Form::Loop(own.over(of)?),
-            Form::Sequence(None) => Form::Sequence(None),
-            Form::Sequence(Some(statements)) => Form::Sequence(Some(both(statements)?)),
-            Form::Barrier => Form::Barrier,
+            Form::Loop(own) => Form::Loop(own.over(&of)?),
+            Form::Sequence(sequence) => Form::Sequence(match sequence {
+                Sequence::Empty => Sequence::Empty,
+                Sequence::Barrier => Sequence::Barrier,
+                Sequence::Two(statements) => Sequence::Two(both(statements)?),
+            }),
             Form::Write { op: None, address, value } => {
                 Form::Write { op: None, address: of(address)?, value: of(value)? }
             }
@@ -325,23 +381,50 @@ impl<T: Copy> Form<T> {
                 },
                 x: of(x)?,
             },
-            Form::After { first, x } => Form::After { first: of(first)?, x: of(x)? },
-            Form::Forget { address, statement } => {
-                Form::Forget { address: of(address)?, statement: of(statement)? }
-            }
-            Form::Stored(address) => Form::Stored(of(address)?),
+            Form::Undone { statement, undone } => Form::Undone {
+                statement: of(statement)?,
+                undone: match undone {
+                    Undone::After(x) => Undone::After(of(x)?),
+                    Undone::Tensor(address) => Undone::Tensor(of(address)?),
+                },
+            },
             Form::Element { tensor, index } => {
                 Form::Element { tensor: of(tensor)?, index: index.map(|i| i.and_then(&of)) }
             }
         })
     }
 
+    /// Returns the operands, in an order that all forms of one shape share.
+    pub fn operands(self) -> Vec<T> {
+        let found = RefCell::new(Vec::new());
+        // The result is the same form, of which nothing is needed.
+        let _ = self.over(|operand| {
+            found.borrow_mut().push(operand);
+            Some(operand)
+        });
+        found.into_inner()
+    }
+
+    /// Returns the form without its operands, and without those that are optional. Each row of the table has a shape of
+    /// its own.
+    pub fn shape(self) -> Shape {
+        let whole = self.over(|_| Some(())).unwrap_or(Form::Label);
+        match whole {
+            Form::Loop(own) => Form::Loop(Loop { access: None, ..own }),
+            Form::Element { tensor, .. } => Form::Element { tensor, index: [None; 3] },
+            whole => whole,
+        }
+    }
+
     /// Returns true if the form evaluates a term in another environment or store. Rules reason with such terms, but no
     /// program contains them.
     pub fn is_elsewhere(self) -> bool {
-        matches!(self, Form::Replaced { .. } | Form::After { .. })
+        matches!(self, Form::Replaced { .. } | Form::Undone { undone: Undone::After(_), .. })
     }
 }
+
+/// A form without operands.
+pub type Shape = Form<()>;
 
 impl<T: Copy> Loop<T> {
     /// Returns the loop over other operands; `None` if an operand other than the access unit's bounds has no
@@ -390,7 +473,16 @@ impl Loop {
     }
 }
 
-impl<T> Operation<T> {
+impl<T, Op> Operation<T, Op> {
+    /// Returns the operation over another operand; `None` if the operand has no counterpart.
+    #[inline]
+    pub fn over<U>(self, of: impl FnOnce(T) -> Option<U>) -> Option<Operation<U, Op>> {
+        Some(match self {
+            Operation::Is(op) => Operation::Is(op),
+            Operation::Named(operand) => Operation::Named(of(operand)?),
+        })
+    }
+
     /// Returns the operand that names the operation.
     pub fn named(self) -> Option<T> {
         match self {
@@ -399,17 +491,38 @@ impl<T> Operation<T> {
         }
     }
 
+    /// Returns the operation; `named` finds the operation that an operand names.
+    #[inline]
+    pub fn known(self, named: impl FnOnce(T) -> Option<Op>) -> Option<Op> {
+        match self {
+            Operation::Is(op) => Some(op),
+            Operation::Named(operand) => named(operand),
+        }
+    }
+}
+
+impl<T> Operation<T> {
     /// Returns true if the operation is known to be a comparison.
     pub fn compares(&self) -> bool {
         matches!(self, Operation::Is(op) if op.compares())
     }
+}
 
-    /// Returns the operation; `named` finds the operation that an operand names.
-    #[inline]
-    pub fn known(self, named: impl FnOnce(T) -> Option<BinaryOp>) -> Option<BinaryOp> {
+impl<T> View<T> {
+    /// Returns the index that the address gets.
+    pub fn index(self) -> Option<T> {
         match self {
-            Operation::Is(op) => Some(op),
-            Operation::Named(operand) => named(operand),
+            View::At(index) => Some(index),
+            View::ReadOnly | View::Tensor => None,
+        }
+    }
+}
+
+impl<T> Holder<T> {
+    /// Returns the address or the tensor.
+    pub fn operand(self) -> T {
+        match self {
+            Holder::Address(operand) | Holder::Tensor(operand) => operand,
         }
     }
 }
