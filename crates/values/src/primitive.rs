@@ -6,6 +6,7 @@
 
 mod ask;
 pub mod form;
+mod over;
 mod table;
 
 pub use ask::{Ask, OfRank, OfType, OfWidth, Part};

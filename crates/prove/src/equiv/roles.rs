@@ -146,8 +146,9 @@ impl Used<'_> {
         let mut open = vec![index];
         for _ in 0..MOST {
             let Some(id) = open.pop() else { break };
-            match self.operators.form(&self.term[id]) {
-                Some(Form::Iv(variable)) => found.push(Leaf::Variable(variable)),
+            let node = &self.term[id];
+            found.extend(self.operators.iv(node).map(Leaf::Variable));
+            match self.operators.form(node) {
                 Some(Form::Loaded { address, early: None }) => {
                     found.extend(self.place(address).map(|(name, _)| Leaf::Loaded(name)));
                 }
