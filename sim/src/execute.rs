@@ -174,6 +174,8 @@ impl Sim<'_> {
                     Latency::Exponential => figures.exp_latency,
                     Latency::Root => figures.sqrt_latency,
                     Latency::Quotient => figures.float_div_latency,
+                    Latency::Product => figures.float_mul_latency,
+                    Latency::Sum => figures.float_add_latency,
                 });
                 let latency = latencies.sum();
                 for p in 0..dst.pieces {

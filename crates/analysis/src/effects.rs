@@ -8,7 +8,7 @@ use egg::{Id, Language, Symbol};
 use ember_language::rules::{Kind, Loop, OpInfo};
 use ember_language::term::{Head, Node};
 use ember_values::distance::{Distance, distance, stay_apart};
-use ember_values::primitive::form::{By, Form};
+use ember_values::primitive::form::{By, Form, Undone, View};
 use ember_values::scalar::DType;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -101,10 +101,10 @@ impl AddressFact {
                     lanes: Some(1),
                 })
             }
-            Form::Frozen(address) => {
+            Form::View { address, view: View::ReadOnly } => {
                 Some(AddressFact { writable: false, frozen: true, ..of(address)? })
             }
-            Form::Index { address, index } => {
+            Form::View { address, view: View::At(index) } => {
                 let mut address = of(address)?;
                 address.lanes = match (address.lanes, egraph[index].data.lanes) {
                     (Some(1), lanes) => lanes,
@@ -225,7 +225,7 @@ impl Effects {
                 Some(effects)
             }
             // The writes of the first operand are undone afterwards, so that they only count as reads.
-            Some(Form::After { first, x }) => {
+            Some(Form::Undone { statement: first, undone: Undone::After(x) }) => {
                 let (first, mut effects) = (of(first)?, of(x)?);
                 effects.reads.extend(first.reads.into_iter().chain(first.writes));
                 Some(effects)
@@ -252,7 +252,7 @@ impl Effects {
     /// Returns the effects of the operands together with the addresses that the operator itself touches.
     fn touched(egraph: &EGraph, children: &[Id], info: &OpInfo) -> Option<Effects> {
         let touches = info.touches.as_ref()?;
-        let folds = matches!(info.form, Some(Form::Fold { .. }));
+        let folds = info.folded_lanes().is_some();
         let mut all = Effects { folds, ..Effects::none() };
         for child in children {
             all.extend(effects(egraph, *child)?.into_owned());

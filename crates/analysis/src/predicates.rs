@@ -12,7 +12,6 @@ use egg::{Id, Language};
 use ember_language::conditions::{GENERATORS, PREDICATES};
 use ember_language::term::{Head, Node};
 use ember_values::distance::ANY_WIDTH;
-use ember_values::primitive::Primitive;
 use ember_values::primitive::form::{Form, Operation};
 use ember_values::scalar::{DType, LARGEST_SIZE};
 use itertools::Itertools;
@@ -112,7 +111,8 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
         name: "lane-count",
         answer: |g, x| {
             let operators = g.analysis.operators();
-            let Some(lanes) = operators.named(Primitive::Lanes, None) else { return false };
+            let counting = Form::Spread { lanes: (), x: (), below: Some(()) };
+            let Some(lanes) = operators.named(counting, None) else { return false };
             let runs = g.classes_for_op(&Node::new(Head::Op(lanes), &[x[0]; 3]).discriminant());
             runs.unwrap_or_default().iter().flat_map(|class| &g[*class].nodes).any(|node| {
                 matches!(operators.form(node), Some(Form::Spread { lanes, below: Some(_), .. }) if g.find(lanes) == g.find(x[0]))
@@ -410,11 +410,11 @@ fn magnitude(egraph: &EGraph, id: Id, depth: usize) -> Option<u64> {
     let operators = egraph.analysis.operators();
     let of = |id: Id| magnitude(egraph, id, depth);
     egraph[id].nodes.iter().find_map(|node| {
+        if let Some(variable) = operators.iv(node) {
+            let (lo, hi, _) = egraph[variable].data.variable?;
+            return Some(of(lo)?.max(of(hi)?));
+        }
         match operators.form(node)? {
-            Form::Iv(variable) => {
-                let (lo, hi, _) = egraph[variable].data.variable?;
-                Some(of(lo)?.max(of(hi)?))
-            }
             Form::Binary(Operation::Is(op), [a, b]) => op.magnitude(of(a), of(b)),
             Form::Loaded { address, early: None } => {
                 // Offsets that never fall end at a size.

@@ -5,7 +5,7 @@ use super::ranges::{BOUND, DEPTH};
 use super::terms::{Fact, T};
 use super::{Checker, Means, Refusal, meant};
 use ember_language::sexp::Sexp;
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, View};
 use ember_values::scalar::DType;
 
 /// The largest number of operators visited to find the places that a term reads and writes.
@@ -159,7 +159,7 @@ impl Checker<'_> {
             }
             ("read-only", [a]) => {
                 let own = a.place.as_ref()?;
-                matches!(root(own), Some(Form::Frozen(_))) || input(own)
+                matches!(root(own), Some(Form::View { view: View::ReadOnly, .. })) || input(own)
             }
             ("writable", [a]) => {
                 matches!(root(a.place.as_ref()?), Some(Form::Root { written: true, .. }))

@@ -290,7 +290,7 @@ impl<'a> Checker<'a> {
         let (old, new) = (self.read(old, &Means::new())?, self.read(new, &Means::new())?);
         let (a, b) = (self.fact(old), self.fact(new));
         let plain = |t: T| match self.form(t) {
-            Some(Form::Converted(x)) => x,
+            Some(Form::Carried { x, to: Some(_) }) => x,
             _ => t,
         };
         let same = a.number.is_some() && a.number == b.number

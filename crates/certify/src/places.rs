@@ -5,7 +5,7 @@ use super::terms::{Linear, T};
 use ember_language::rules::{Kind, OpInfo};
 use ember_language::sexp::deeper;
 use ember_values::distance::{Distance, distance, stay_apart};
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, View};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -48,9 +48,11 @@ impl Checker<'_> {
             Form::Root { name: tensor, .. } => {
                 Some(Place(name.into(), self.node(tensor).0.into(), Vec::new()))
             }
-            Form::Frozen(address) => of(address).map(|own| Place(name.into(), own.1, own.2)),
-            Form::Stored(address) => of(address),
-            Form::Index { address, index } => {
+            Form::View { address, view: View::ReadOnly } => {
+                of(address).map(|own| Place(name.into(), own.1, own.2))
+            }
+            Form::View { address, view: View::Tensor } => of(address),
+            Form::View { address, view: View::At(index) } => {
                 let mut place = of(address)?;
                 place.2.push(self.fact(index).linear.clone());
                 Some(place)
@@ -121,9 +123,10 @@ impl Checker<'_> {
     pub(super) fn folds(&self, term: T, visits: &mut usize) -> bool {
         let Some(left) = visits.checked_sub(1) else { return true };
         *visits = left;
-        let (_, operands) = self.node(term);
-        let own = matches!(self.form(term), Some(Form::Fold { .. }));
-        own || operands.iter().any(|operand| deeper(|| self.folds(*operand, visits)))
+        let (name, operands) = self.node(term);
+        let own = self.operator(name, operands.len());
+        own.is_some_and(|own| own.folded_lanes().is_some())
+            || operands.iter().any(|operand| deeper(|| self.folds(*operand, visits)))
     }
 }
 

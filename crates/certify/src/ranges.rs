@@ -5,9 +5,8 @@ use super::terms::{Linear, T};
 use super::{Checker, Means, Refusal};
 use ember_language::sexp::{Sexp, deeper};
 use ember_values::distance::ANY_WIDTH;
-use ember_values::primitive::Primitive;
 use ember_values::primitive::form::{By, Form, Operation};
-use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE};
+use ember_values::scalar::{Chosen, DType, LARGEST_SIZE, Linear as Effect};
 use std::collections::BTreeSet;
 
 /// The number of bounds that are examined for one value.
@@ -77,7 +76,7 @@ impl Checker<'_> {
 
     /// Returns the variable that a term replaces, and the values that replace it.
     fn gets(&mut self, term: T) -> Option<(T, Gets)> {
-        let iv = self.rules.table().named(Primitive::Iv, None)?.to_string();
+        let iv = self.rules.table().named(Form::Iv(()), None)?.to_string();
         let Form::Replaced { variable, by, x } = self.form(term)? else { return None };
         let gets = match by {
             By::Value(value) => {
@@ -133,12 +132,12 @@ impl Checker<'_> {
             return Some(known);
         }
         let of = |term: T| self.magnitude(term, depth);
+        if let Some(variable) = self.iv(term) {
+            let bounds = self.bounds_of(variable);
+            let each = |[lo, hi, _]: &[T; 3]| Some(of(*lo)?.max(of(*hi)?));
+            return bounds.iter().find_map(each).filter(|_| !self.anywhere.contains(&variable));
+        }
         match self.form(term)? {
-            Form::Iv(variable) => {
-                let bounds = self.bounds_of(variable);
-                let each = |[lo, hi, _]: &[T; 3]| Some(of(*lo)?.max(of(*hi)?));
-                bounds.iter().find_map(each).filter(|_| !self.anywhere.contains(&variable))
-            }
             Form::Binary(Operation::Is(op), [a, b]) => op.magnitude(of(a), of(b)),
             // Offsets that never fall end at a size.
             Form::Loaded { address, early: None } => {
@@ -174,7 +173,7 @@ impl Checker<'_> {
         let ranges = x.range.zip(y.range);
         let far =
             |a: &Option<Linear>, b: &Option<Linear>| b.as_ref()?.sub(a.as_ref()?)?.as_constant();
-        let next = self.binary(b, BinaryOp::Add);
+        let next = self.binary(b, |op| op.linear() == Some(Effect::Sum));
         let next = next.filter(|[first, by]| {
             *first == a && self.fact(*by).range.is_some_and(|(least, _)| least > 0)
         });
@@ -196,16 +195,13 @@ impl Checker<'_> {
             return true;
         }
         let Some(depth) = depth.checked_sub(1) else { return false };
-        let part = |t: T, op: BinaryOp| self.binary(t, op);
-        let either = |[p, q]: [T; 2], holds: &dyn Fn(T) -> bool| holds(p) || holds(q);
-        part(a, BinaryOp::Min).is_some_and(|both| either(both, &|p| self.at_most(p, b, depth)))
-            || part(b, BinaryOp::Max).is_some_and(|both| either(both, &|p| self.at_most(a, p, depth)))
-            || part(a, BinaryOp::Max).is_some_and(|[p, q]| {
-                self.at_most(p, b, depth) && self.at_most(q, b, depth)
-            })
-            || part(b, BinaryOp::Min).is_some_and(|[p, q]| {
-                self.at_most(a, p, depth) && self.at_most(a, q, depth)
-            })
+        let chosen = |t: T, one: Chosen| self.binary(t, |op| op.chooses() == Some(one));
+        let below = |p: T| self.at_most(p, b, depth);
+        let above = |p: T| self.at_most(a, p, depth);
+        chosen(a, Chosen::Least).is_some_and(|both| both.into_iter().any(below))
+            || chosen(b, Chosen::Greatest).is_some_and(|both| both.into_iter().any(above))
+            || chosen(a, Chosen::Greatest).is_some_and(|both| both.into_iter().all(below))
+            || chosen(b, Chosen::Least).is_some_and(|both| both.into_iter().all(above))
             // A loop variable is at least where its loop starts.
             || self.iv(b).is_some_and(|variable| {
                 !self.anywhere.contains(&variable)

@@ -6,7 +6,6 @@ use super::terms::T;
 use super::{Checker, Means, Refusal, meant};
 use ember_language::rules::RuleForm;
 use ember_language::sexp::{Kind, Sexp, deeper};
-use ember_values::primitive::form::Form;
 use std::collections::BTreeMap;
 
 /// The loop variables bound around a part of a rule, outermost first: each with its name in the rule and its word.
@@ -75,8 +74,8 @@ impl Checker<'_> {
         };
         let Some((head, operands)) = items.split_first() else { return Err(Refusal::EmptyList) };
         let name = head.atom().ok_or(Refusal::NoWord)?;
-        let form = self.operator(name, operands.len()).and_then(|own| own.form);
-        if let Some(Form::Variable { .. }) = form {
+        let own = self.operator(name, operands.len());
+        if own.is_some_and(|own| own.variable().is_some()) {
             let word = self.read(part, means)?;
             found.push((spelled(part), word, around.clone()));
             return Ok(());

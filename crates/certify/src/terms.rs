@@ -7,9 +7,9 @@ use super::{Checker, Means, Refusal, meant};
 use ember_language::rules::{Kind, Loop, OpInfo, Sort};
 use ember_language::sexp::{Sexp, deeper};
 use ember_values::affine::Affine;
-use ember_values::primitive::form::{By, Form, Operation};
-use ember_values::primitive::{Primitive, Typing, Width};
-use ember_values::scalar::{BinaryOp, DType, Scalar};
+use ember_values::primitive::form::{By, Condition, Form, Number, Operation};
+use ember_values::primitive::{Typing, Width};
+use ember_values::scalar::{BinaryOp, DType, Linear as Effect, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A term, by its index among all terms.
@@ -134,21 +134,18 @@ impl Checker<'_> {
     }
 
     /// Returns the operands of a term that is this operation.
-    pub(super) fn binary(&self, term: T, op: BinaryOp) -> Option<[T; 2]> {
+    pub(super) fn binary(&self, term: T, is: impl Fn(BinaryOp) -> bool) -> Option<[T; 2]> {
         match self.form(term)? {
-            Form::Binary(own, operands) => (own == Operation::Is(op)).then_some(operands),
+            Form::Binary(Operation::Is(op), operands) => is(op).then_some(operands),
             _ => None,
         }
     }
 
     /// Returns the name and the bounds of a loop variable that is written with the operator used in declarations.
     fn bounds(&self, name: &str, operands: &[T]) -> Option<[T; 4]> {
-        let declared = self.rules.table().named(Primitive::Variable, None)?;
+        let declared = self.rules.table().declarer()?;
         let own = self.operator(name, operands.len()).filter(|_| declared.as_str() == name)?;
-        match own.form(operands)? {
-            Form::Variable { name, range: [lo, hi, step] } => Some([name, lo, hi, step]),
-            _ => None,
-        }
+        own.variable().map(|places| places.map(|at| operands[at]))
     }
 
     /// Returns true if a term is a leaf: a number, a name of the model or the word of a loop variable.
@@ -188,25 +185,27 @@ impl Checker<'_> {
         let dtype = fact.dtype;
         let number = |term: T| self.fact(term).number;
         fact.number = match form {
-            Some(Form::Literal(number)) => {
+            Some(Form::Number { value: Number::Literal(number), .. }) => {
                 let number = self.node(number).0.parse().ok().zip(dtype);
                 number.map(|(x, dtype)| Scalar::from_f64(dtype, x))
             }
-            Some(Form::Start(op)) => {
+            Some(Form::Number { value: Number::Start(op), .. }) => {
                 let op = op.known(|op| BinaryOp::parse(self.node(op).0));
                 op.and_then(|op| op.identity(dtype?))
             }
-            Some(Form::Converted(x)) => number(x).zip(dtype).map(|(x, dtype)| x.cast(dtype)),
+            Some(Form::Carried { x, to: Some(_) }) => {
+                number(x).zip(dtype).map(|(x, dtype)| x.cast(dtype))
+            }
             Some(Form::Replaced { by: By::Variable(_), x, .. }) => number(x),
             Some(Form::Replaced { variable, by: By::Value(value), x }) => number(x).or_else(|| {
                 let values = [(variable, number(value)?)];
                 self.number_with(x, &values.into(), &mut BTreeMap::new())
             }),
-            Some(Form::Unary(op, x)) => number(x).and_then(|x| op.apply(x)),
+            Some(Form::Unary(Operation::Is(op), x)) => number(x).and_then(|x| op.apply(x)),
             Some(Form::Binary(Operation::Is(op), [a, b])) => {
                 number(a).zip(number(b)).and_then(|(a, b)| op.apply(a, b))
             }
-            Some(Form::Select { condition, a, b }) => {
+            Some(Form::Select { condition: Condition::NotZero(condition), of: [a, b] }) => {
                 let chosen = self.fact(condition).integer();
                 chosen.and_then(|n| number(if n != 0 { a } else { b }))
             }
@@ -228,17 +227,19 @@ impl Checker<'_> {
                 let fixed = linear(x).zip(linear(value));
                 (None, fixed.and_then(|(x, value)| x.with(variable, value)))
             }
-            (Some(Form::Size(name)), _) => (Some((0, LARGEST)), variable(self.node(name).0, '%')),
+            (Some(Form::Number { value: Number::Size(name), .. }), _) => {
+                (Some((0, LARGEST)), variable(self.node(name).0, '%'))
+            }
             (Some(Form::Extent { of, k }), _) => {
                 let extent = |Place(_, tensor, index): &Place| {
                     let k = usize::try_from(self.fact(k).integer()?).ok()?;
                     self.tensors.get(tensor)?.shape.get(index.len().checked_add(k)?)?.atom()
                 };
-                let n = self.fact(of).place.as_ref().and_then(extent);
+                let n = self.fact(of.operand()).place.as_ref().and_then(extent);
                 let range = n.and_then(|n| n.parse().ok()).map_or((0, LARGEST), |n| (n, n));
                 (Some(range), n.map(|n| Linear::variable(format!("%{n}"))))
             }
-            (Some(Form::Select { a, b, .. }), _) => {
+            (Some(Form::Select { condition: Condition::NotZero(_), of: [a, b] }), _) => {
                 let ranges = self.fact(a).range.zip(self.fact(b).range);
                 (ranges.map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))), None)
             }
@@ -308,11 +309,11 @@ impl Checker<'_> {
                 values.extend(value.map(|value| (variable, value)));
                 deeper(|| self.number_with(x, &values, &mut BTreeMap::new()))
             }
-            Form::Unary(op, x) => of(x).and_then(|x| op.apply(x)),
+            Form::Unary(Operation::Is(op), x) => of(x).and_then(|x| op.apply(x)),
             Form::Binary(Operation::Is(op), [a, b]) => {
                 of(a).zip(of(b)).and_then(|(a, b)| op.apply(a, b))
             }
-            Form::Select { condition, a, b } => {
+            Form::Select { condition: Condition::NotZero(condition), of: [a, b] } => {
                 of(condition).and_then(|n| of(if n == Scalar::I64(0) { b } else { a }))
             }
             _ => None,
@@ -324,12 +325,12 @@ impl Checker<'_> {
     /// Returns the range of `x - (x / c) * c`, the remainder of a truncated division, with the factors in either order;
     /// `None` for any other operation.
     fn remainders(&self, op: BinaryOp, [x, product]: [T; 2]) -> Option<(i64, i64)> {
-        let quotient = |term| self.binary(term, BinaryOp::Div);
-        let [a, b] = self.binary(product, BinaryOp::Mul)?;
+        let quotient = |term| self.binary(term, |op| op == BinaryOp::Div);
+        let [a, b] = self.binary(product, |op| op.linear() == Some(Effect::Product))?;
         let c = if quotient(a) == Some([x, b]) { b } else { a };
         let divided = [a, b].iter().any(|factor| quotient(*factor) == Some([x, c]));
         let [x, c] = [self.fact(x).interval()?, self.fact(c).interval()?];
-        BinaryOp::remainders(x, c).filter(|_| op == BinaryOp::Sub && divided)
+        BinaryOp::remainders(x, c).filter(|_| op.linear() == Some(Effect::Difference) && divided)
     }
 
     /// Returns true if a variable is declared and the loop over it, unless it belongs to a unit, has the declared

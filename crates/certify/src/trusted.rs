@@ -61,10 +61,14 @@ pub const PARTS: &[Part] = &[
             "crates/values/src/distance.rs"
             "crates/values/src/scalar.rs"
             "crates/values/src/scalar/extreme.rs"
-            "crates/values/src/scalar/op.rs"
+            "crates/values/src/scalar/binary.rs"
+            "crates/values/src/scalar/near.rs"
+            "crates/values/src/scalar/price.rs"
+            "crates/values/src/scalar/unary.rs"
             "crates/values/src/primitive.rs"
             "crates/values/src/primitive/ask.rs"
             "crates/values/src/primitive/form.rs"
+            "crates/values/src/primitive/over.rs"
             "crates/values/src/primitive/table.rs"
         ],
     },

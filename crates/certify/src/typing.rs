@@ -7,7 +7,7 @@ use super::terms::{Fact, T};
 use ember_language::rules::{Kind, OpInfo, Sort, SortTerm};
 use ember_language::sexp::Sexp;
 use ember_values::primitive::form::Form;
-use ember_values::primitive::{OfRank, OfType, Primitive, Typing};
+use ember_values::primitive::{OfRank, OfType, Typing};
 use ember_values::scalar::{DType, LARGEST_SIZE};
 
 /// The largest extent of a tensor, and the largest size.
@@ -44,7 +44,7 @@ impl Checker<'_> {
         let sort = match name {
             _ if !leaf => return None,
             name if name.starts_with('@') => {
-                let variable = self.rules.table().named(Primitive::Variable, None)?;
+                let variable = self.rules.table().declarer()?;
                 return signature.operator(variable, 4)?.result.named();
             }
             name if name.starts_with('%') => Sort::NAME,
@@ -124,7 +124,7 @@ impl Checker<'_> {
     /// Returns true if these are the name, the bounds and the step of a loop variable.
     pub(super) fn are_bounds(&self, bounds: [T; 4]) -> bool {
         let signature = self.rules.signature();
-        let variable = self.rules.table().named(Primitive::Variable, None);
+        let variable = self.rules.table().declarer();
         let Some(variable) = variable.and_then(|name| signature.operator(name, 4)) else {
             return false;
         };

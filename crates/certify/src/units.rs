@@ -5,7 +5,8 @@ use super::Checker;
 use super::terms::T;
 use ember_language::rules::OpInfo;
 use ember_language::sexp::deeper;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::{Form, Operation};
 use ember_values::scalar::{BinaryOp, DType};
 use std::collections::BTreeSet;
 
@@ -43,36 +44,29 @@ impl Checker<'_> {
         let (name, operands) = (name.to_owned(), operands.to_vec());
         let table = self.rules.table();
         let Some(info) = table.get(name.as_str().into(), operands.len()) else { return Some(term) };
-        let means = |primitive| table.named(primitive, None);
         let at = |name: &str| operands.get(info.position(name)?).copied();
-        let (head, parts): (_, Vec<T>) = match info.primitive() {
-            _ if info.is_transparent() => {
-                let [x] = info.arranged(&operands)?;
-                return deeper(|| self.erased(x));
+        let (head, parts): (_, Vec<T>) = match info.form(&operands) {
+            Some(Form::Carried { x, to: None }) => return deeper(|| self.erased(x)),
+            Some(Form::Loaded { address, early: Some(_) }) => {
+                table.written(Form::Loaded { address, early: None }, None)?
             }
-            Some(Primitive::Fetched | Primitive::Ahead) => {
-                let [_, address] = info.arranged(&operands)?;
-                (means(Primitive::Load)?, vec![address])
+            Some(Form::Binary(Operation::Named(op), operands)) => {
+                let op = Operation::Is(BinaryOp::parse(self.node(op).0)?);
+                table.written(Form::Binary(op, operands), None)?
             }
-            Some(Primitive::Apply) => {
-                let [op, a, b] = info.arranged(&operands)?;
-                let op = BinaryOp::parse(self.node(op).0)?;
-                (means(Primitive::Binary(op))?, vec![a, b])
-            }
-            Some(Primitive::IndexCast) => {
-                let [x] = info.arranged(&operands)?;
+            Some(Form::Carried { x, to: Some(Typing::I64) }) => {
                 let index = self.add((DType::I64.name().to_owned(), Vec::new()));
-                (means(Primitive::Cast)?, vec![index, x])
+                table.written(Form::Carried { x, to: Some(Typing::Named(index)) }, None)?
             }
             _ if info.unit.is_none() => (name.as_str().into(), operands.clone()),
-            primitive => {
+            _ => {
                 let of = |own: &OpInfo| own.unit.is_none();
                 let direct =
                     info.erased.filter(|to| table.get(*to, info.erasure.len()).is_some_and(of));
                 match direct {
                     Some(to) => (to, info.erasure.iter().map(|at| operands[*at]).collect()),
                     None => {
-                        let to = means(primitive?)?;
+                        let to = table.named(info.shape?, None)?;
                         let same = table.iter().filter(|other| other.name == to);
                         let other = same.min_by_key(|other| other.operands.len())?;
                         let parts = other.operands.iter().map(|part| at(part.as_ref()?.as_str()));

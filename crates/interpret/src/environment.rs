@@ -3,7 +3,7 @@
 
 use super::op::At;
 use super::{Bound, Error, Interpreter};
-use ember_values::primitive::form::{By, Form};
+use ember_values::primitive::form::{By, Form, Undone};
 
 impl Interpreter {
     /// Evaluates a term of any sort in another environment or store; `None` for other forms.
@@ -19,7 +19,9 @@ impl Interpreter {
             Form::Replaced { variable, by: By::Value(value), x } => {
                 self.fixed(variable, value, |this| evaluate(this, x))
             }
-            Form::After { first, x } => self.after(first, |this| evaluate(this, x)),
+            Form::Undone { statement: first, undone: Undone::After(x) } => {
+                self.after(first, |this| evaluate(this, x))
+            }
             _ => return None,
         })
     }

@@ -5,7 +5,7 @@ use super::op::{At, Does};
 use super::value::{Address, Place, Value};
 use super::{Error, Interpreter};
 use ember_targets::tensor::Tensor;
-use ember_values::primitive::form::{By, Form};
+use ember_values::primitive::form::{By, Form, View};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 impl Interpreter {
@@ -44,13 +44,13 @@ impl Interpreter {
 
     fn compound_address(&mut self, at: At, form: Form<At>) -> Result<Address, Error> {
         match form {
-            Form::Frozen(address) => Ok(match self.address(address)? {
+            Form::View { address, view: View::ReadOnly } => Ok(match self.address(address)? {
                 Address::One(place) => Address::One(frozen(place)),
                 Address::Lanes(lanes) => {
                     Address::Lanes(lanes.into_iter().map(|place| place.map(frozen)).collect())
                 }
             }),
-            Form::Index { address, index } => {
+            Form::View { address, view: View::At(index) } => {
                 let address = self.address(address)?;
                 let index = self.value(index)?;
                 match (address, index) {
@@ -280,11 +280,10 @@ impl Interpreter {
             let op = &self.program.ops[at];
             at = match op.does {
                 Does::Root(tensor, _) => return Ok((&self.tensors[tensor as usize], depth)),
-                Does::Form(Form::Index { address, .. }) => {
-                    depth += 1;
+                Does::Form(Form::View { address, view: view @ (View::At(_) | View::ReadOnly) }) => {
+                    depth += usize::from(view.index().is_some());
                     address
                 }
-                Does::Form(Form::Frozen(address)) => address,
                 Does::Form(Form::Replaced { x, .. }) => x,
                 _ => return Err(self.wrong(at, "an address")),
             };

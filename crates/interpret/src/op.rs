@@ -2,7 +2,6 @@
 
 use ember_language::rules::Unit;
 use ember_values::operation::Operation;
-use ember_values::primitive::Typing;
 use ember_values::primitive::form::{self, Form};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
@@ -46,8 +45,6 @@ pub(super) struct Op {
     pub unit: Option<Unit>,
     /// The variable that it binds, and the operand in which the variable is bound.
     pub binds: Option<(At, At)>,
-    /// The element type that the row of its primitive states.
-    pub typing: Option<Typing<At>>,
     /// The operands of an operation on whole tensors.
     parts: [Option<u32>; MOST],
 }
@@ -68,18 +65,13 @@ pub(super) struct Loop {
 
 impl Op {
     /// Builds a node.
-    pub fn new(
-        does: Does,
-        unit: Option<Unit>,
-        binds: Option<(At, At)>,
-        typing: Option<Typing<At>>,
-    ) -> Op {
-        Op { does, unit, binds, typing, parts: [None; MOST] }
+    pub fn new(does: Does, unit: Option<Unit>, binds: Option<(At, At)>) -> Op {
+        Op { does, unit, binds, parts: [None; MOST] }
     }
 
     /// Builds a node that no unit runs.
     pub fn leaf(does: Does) -> Op {
-        Op::new(does, None, None, None)
+        Op::new(does, None, None)
     }
 
     /// Builds the node of an operation on whole tensors.

@@ -8,7 +8,7 @@ use ember_language::rules::{Kind, Meaning, OpInfo, Operators};
 use ember_language::term::{Head, Node, Term};
 use ember_values::operation;
 use ember_values::primitive::Typing;
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, Number};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -269,21 +269,19 @@ impl Program {
             return Ok(Op::whole(operation, children));
         }
         let form = info.form(children).ok_or_else(|| unknown(name, children))?;
-        // The type is that of the meaning, whatever the dialect declares.
-        let typing = info.result(children);
-        let does = match (form, typing) {
-            (Form::Label, _) => label(name, info),
-            (Form::Literal(number), Some(Typing::Named(dtype))) => {
+        let does = match form {
+            Form::Label => label(name, info),
+            Form::Number { value: Number::Literal(number), dtype: Typing::Named(dtype) } => {
                 Does::Known(self.constant(dtype, number)?)
             }
-            (Form::Size(name), _) => Does::Known(Scalar::I64(names.size(self.name(name))?)),
-            (Form::Root { name, written }, _) => {
-                Does::Root(names.tensor(self.name(name))?, written)
+            Form::Number { value: Number::Size(name), .. } => {
+                Does::Known(Scalar::I64(names.size(self.name(name))?))
             }
-            (form, _) => Does::Form(form),
+            Form::Root { name, written } => Does::Root(names.tensor(self.name(name))?, written),
+            form => Does::Form(form),
         };
         let binds = info.binds.map(|(variable, body)| (children[variable], children[body]));
-        Ok(Op::new(does, info.unit, binds, typing))
+        Ok(Op::new(does, info.unit, binds))
     }
 
     /// Returns a typed literal; an integer is converted to the type.

@@ -4,7 +4,7 @@
 use super::eval::{RED_ZONE, SEGMENT};
 use super::op::{At, Op};
 use super::{Error, Interpreter};
-use ember_values::primitive::form::{By, Form};
+use ember_values::primitive::form::{By, Form, Sequence, Undone};
 
 impl Interpreter {
     /// Runs the statement at a position.
@@ -22,8 +22,8 @@ impl Interpreter {
         op: &Op,
     ) -> Result<(), Error> {
         match form {
-            Form::Sequence(None) => Ok(()),
-            Form::Sequence(Some([first, second])) => {
+            Form::Sequence(Sequence::Empty) => Ok(()),
+            Form::Sequence(Sequence::Two([first, second])) => {
                 self.statement(first)?;
                 self.statement(second)
             }
@@ -42,7 +42,7 @@ impl Interpreter {
                 self.accumulate(at, function, address, value)
             }
             Form::Output { to, part, from } => self.output(to, part, from),
-            Form::Barrier => {
+            Form::Sequence(Sequence::Barrier) => {
                 self.barrier();
                 Ok(())
             }
@@ -55,7 +55,7 @@ impl Interpreter {
                     false => Ok(()),
                 })
             }
-            Form::Forget { address, statement } => {
+            Form::Undone { statement, undone: Undone::Tensor(address) } => {
                 self.statement(statement)?;
                 self.clear(address)
             }

@@ -8,7 +8,7 @@ use super::value::Value;
 use super::{Bound, Error, Interpreter};
 use ember_values::operation::Kernel;
 use ember_values::primitive::Typing;
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, View};
 use ember_values::scalar::{DType, Scalar};
 
 /// A tensor as a function of its indices.
@@ -27,7 +27,7 @@ impl Interpreter {
     pub(super) fn whole(&self, at: At) -> Result<Whole, Error> {
         let op = self.program.ops[at];
         match op.does {
-            Does::Form(Form::Stored(address)) => Ok(Whole::Stored(address)),
+            Does::Form(Form::View { address, view: View::Tensor }) => Ok(Whole::Stored(address)),
             Does::Operation(operation) => Ok(Whole::Computed(operation.kernel, op)),
             Does::Lowered(lowered) => Ok(Whole::Lowered(lowered)),
             _ => Err(self.wrong(at, "a tensor")),
@@ -105,7 +105,12 @@ impl Interpreter {
 
     pub(super) fn is_tensor(&self, at: At) -> bool {
         let does = self.program.ops[at].does;
-        matches!(does, Does::Operation(_) | Does::Lowered(_) | Does::Form(Form::Stored(_)))
+        matches!(
+            does,
+            Does::Operation(_)
+                | Does::Lowered(_)
+                | Does::Form(Form::View { view: View::Tensor, .. })
+        )
     }
 
     fn computed_shape(&mut self, kernel: Kernel, op: &Op) -> Result<Vec<i64>, Error> {

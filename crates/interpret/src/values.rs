@@ -8,7 +8,7 @@ use super::{Bound, Error, Interpreter};
 use ember_language::term::Head;
 use ember_values::operation::Comparison;
 use ember_values::primitive::Typing;
-use ember_values::primitive::form::{By, Early, Form, Operation};
+use ember_values::primitive::form::{By, Condition, Early, Form, Holder, Number, Operation};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 /// The greatest vector width in lanes.
@@ -49,7 +49,7 @@ impl Interpreter {
                 }
                 self.load(address, false)
             }
-            Form::Unary(function, x) => {
+            Form::Unary(Operation::Is(function), x) => {
                 let x = self.value(x)?;
                 self.lanewise(at, [x], |[x]| function.apply(x))
             }
@@ -62,12 +62,15 @@ impl Interpreter {
             Form::Fold { op: function, x } => {
                 self.fold_lanes(at, self.program.binary_op(function)?, x)
             }
-            Form::Map { function, x } => {
+            Form::Unary(Operation::Named(function), x) => {
                 let function = self.function(function)?;
                 let x = self.scalar(x)?;
                 self.mapped(at, function, x).map(Value::Scalar)
             }
-            Form::Choose { comparison: how, operands: [a, b, x, y] } => {
+            Form::Select {
+                condition: Condition::Compared { comparison: how, of: [a, b] },
+                of: [x, y],
+            } => {
                 let word = self.program.name(how);
                 let how = Comparison::parse(word)
                     .ok_or_else(|| self.program.unexpected(how, "a comparison"))?;
@@ -81,27 +84,27 @@ impl Interpreter {
                     false => Err(Error::types(self.head(at), &[x.dtype(), y.dtype()])),
                 }
             }
-            Form::Select { condition, a, b } => {
+            Form::Select { condition: Condition::NotZero(condition), of: [a, b] } => {
                 let operands = [self.value(condition)?, self.value(a)?, self.value(b)?];
                 self.lanewise(at, operands, |[condition, a, b]| {
                     let first = condition.as_i64()? != 0;
                     (a.dtype() == b.dtype()).then_some(if first { a } else { b })
                 })
             }
-            Form::Converted(x) => {
-                let to = self.result(at, op)?;
+            Form::Carried { x, to: Some(to) } => {
+                let to = self.type_by(to)?;
                 let x = [self.value(x)?];
                 self.scalar_stream(at, op, &x)?;
                 self.lanewise(at, x, |[x]| Some(x.cast(to)))
             }
-            Form::Start(function) => {
+            Form::Number { value: Number::Start(function), dtype } => {
                 let function = self.operation(function)?;
-                let dtype = self.result(at, op)?;
+                let dtype = self.type_by(dtype)?;
                 let identity = function.identity(dtype).map(Value::Scalar);
                 identity.ok_or_else(|| Error::types(function.name().to_string(), &[dtype]))
             }
-            Form::Extent { of, k } if self.is_tensor(of) => self.extent(of, k),
-            Form::Extent { of, k } => self.dimension(of, k),
+            Form::Extent { of: Holder::Tensor(of), k } if self.is_tensor(of) => self.extent(of, k),
+            Form::Extent { of, k } => self.dimension(of.operand(), k),
             Form::Loop(own) if own.folds.is_some() => self.reduce(at, op.looped(own), own),
             Form::Spread { lanes, x, below: None } => {
                 let n = self.lane_count(lanes)?;
@@ -141,20 +144,19 @@ impl Interpreter {
         }
     }
 
-    /// Returns the element type that the row of a node's primitive states.
-    fn result(&mut self, at: At, op: &Op) -> Result<DType, Error> {
-        match op.typing {
-            Some(Typing::I64) => Ok(DType::I64),
-            Some(Typing::Named(to)) => self.program.dtype(to),
-            Some(Typing::Of(like)) => self.type_of(like),
-            None => Err(self.wrong(at, "a value of a known type")),
+    /// Returns the element type that a form states.
+    fn type_by(&mut self, typing: Typing<At>) -> Result<DType, Error> {
+        match typing {
+            Typing::I64 => Ok(DType::I64),
+            Typing::Named(to) => self.program.dtype(to),
+            Typing::Of(like) => self.type_of(like),
         }
     }
 
     /// Returns the element type of an address, a tensor or a value. Only a value has to be evaluated for this.
     pub(super) fn type_of(&mut self, like: At) -> Result<DType, Error> {
         match self.program.ops[like].does {
-            Does::Root(..) | Does::Form(Form::Index { .. } | Form::Frozen(_)) => self.dtype(like),
+            Does::Root(..) | Does::Form(Form::View { .. }) => self.dtype(like),
             _ if self.is_tensor(like) => self.dtype(like),
             Does::Form(Form::Replaced { .. }) if self.dtype(like).is_ok() => self.dtype(like),
             _ => {

@@ -2,7 +2,7 @@
 
 use super::element::Number;
 use super::{Operands, Run};
-use ember_values::operation::{BINARY_OPERATIONS, Comparison, Function};
+use ember_values::operation::{BINARY_OPERATIONS, Combined, Comparison, Function};
 use ember_values::scalar::{BinaryOp, Scalar};
 
 impl<T: Number, O: Operands> Run<'_, T, O> {
@@ -126,7 +126,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
     }
 
     /// Folds the last dimension: a sum in order from +0.0, or a maximum.
-    pub(super) fn fold(&mut self, op: BinaryOp) -> Result<(), O::Error> {
+    pub(super) fn fold(&mut self, how: Combined) -> Result<(), O::Error> {
         let x = self.operands.needed("x")?;
         let mut row = vec![T::ZERO; self.columns(x)?];
         let mut at = [self.index, &[0]].concat();
@@ -135,17 +135,14 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
                 *last = place;
             }
             self.read(x, &at, 0, &mut row)?;
-            self.out[k] = match op {
-                BinaryOp::Max => row.iter().fold(T::LEAST, |a, x| a.maximum(*x)),
-                _ => sum(&row),
-            };
+            self.out[k] = combined(how, &row);
         }
         Ok(())
     }
 
     /// The sum of the last dimension over its extent, which counts as 1 if it is 0.
     pub(super) fn mean(&mut self) -> Result<(), O::Error> {
-        self.fold(BinaryOp::Add)?;
+        self.fold(Combined::Sum)?;
         let x = self.operands.needed("x")?;
         let count = Scalar::I64(self.columns(x)?.max(1) as i64);
         let count = T::convert(count, 0.0, self.dtype);
@@ -186,6 +183,14 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
         }
         self.out.iter_mut().zip(sums).for_each(|(x, sum)| *x = T::total(sum));
         Ok(())
+    }
+}
+
+/// Combines elements in order.
+pub(super) fn combined<T: Number>(how: Combined, terms: &[T]) -> T {
+    match how {
+        Combined::Sum => sum(terms),
+        Combined::Maximum => terms.iter().fold(T::LEAST, |a, x| a.maximum(*x)),
     }
 }
 

@@ -153,7 +153,7 @@ macro_rules! number {
 
             #[inline(always)]
             fn accumulate(sum: &mut Self, x: Self) {
-                *sum = Self::apply(BinaryOp::Add, *sum, x);
+                *sum = sum.add(x);
             }
 
             #[inline(always)]

@@ -1,14 +1,13 @@
 //! Kernels over segments of a vector, which offsets divide it into, and rows that are added where indices say.
 
-use super::dense::sum;
+use super::dense::combined;
 use super::element::Number;
 use super::{Operands, Run};
-use ember_values::operation::{BINARY_OPERATIONS, Function};
-use ember_values::scalar::BinaryOp;
+use ember_values::operation::{BINARY_OPERATIONS, Combined, Function};
 
 impl<T: Number, O: Operands> Run<'_, T, O> {
     /// Folds each segment: a sum in order from +0.0, or a maximum.
-    pub(super) fn segments(&mut self, op: BinaryOp) -> Result<(), O::Error> {
+    pub(super) fn segments(&mut self, how: Combined) -> Result<(), O::Error> {
         let [] = self.indices()?;
         let [values, offsets] = [self.operands.needed("values")?, self.operands.needed("offsets")?];
         for (k, segment) in self.places() {
@@ -17,10 +16,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
             for l in from..to {
                 segment.push(self.one(values, &[], l)?);
             }
-            self.out[k] = match op {
-                BinaryOp::Max => segment.iter().fold(T::LEAST, |a, x| a.maximum(*x)),
-                _ => sum(&segment),
-            };
+            self.out[k] = combined(how, &segment);
         }
         Ok(())
     }
@@ -51,11 +47,11 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
     }
 
     /// Combines rows with a row of a table, in the order in which indices name it: a sum or a maximum.
-    pub(super) fn scatter(&mut self, op: BinaryOp) -> Result<(), O::Error> {
+    pub(super) fn scatter(&mut self, how: Combined) -> Result<(), O::Error> {
         let [row] = self.indices()?;
         let [indices, rows] = [self.operands.needed("indices")?, self.operands.needed("rows")?];
         self.same("table")?;
-        if op == BinaryOp::Max {
+        if how == Combined::Maximum {
             let mut row_of = vec![T::ZERO; self.out.len()];
             for l in self.operands.holders(indices, row)? {
                 self.read(rows, &[l], self.first, &mut row_of)?;

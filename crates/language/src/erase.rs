@@ -36,15 +36,13 @@ fn one(node: Node, operators: &Operators, made: &mut Terms) -> Option<Id> {
     let mut make = Make::new(operators, |node| made.add(node));
     Some(match info.form(operands) {
         // The operator only places its operand on a unit.
-        Some(Form::Same(x)) => x,
+        Some(Form::Carried { x, to: None }) => x,
         Some(Form::Loaded { address, early: Some(_) }) => make.load(address),
         Some(Form::Binary(op @ Operation::Named(_), [a, b])) => {
             let op = op.known(|op| BinaryOp::parse(made.get(op)?.name()?))?;
             Make::new(operators, |node| made.add(node)).binary(op, a, b)
         }
-        Some(Form::Converted(x)) if info.result(operands) == Some(Typing::I64) => {
-            make.cast(DType::I64, x)
-        }
+        Some(Form::Carried { x, to: Some(Typing::I64) }) => make.cast(DType::I64, x),
         _ => made.add(own(&node, info, operators)?),
     })
 }
@@ -55,7 +53,7 @@ fn own(node: &Node, info: &OpInfo, operators: &Operators) -> Option<Node> {
     if operators.of(&erased).is_some_and(|erased| erased.unit.is_none()) {
         return Some(erased);
     }
-    let name = operators.named(info.primitive()?, None)?;
+    let name = operators.named(info.shape?, None)?;
     let others = operators.iter().filter(|other| other.name == name);
     let other = others.min_by_key(|other| other.operands.len())?;
     let own = |operand: &Option<Symbol>| {

@@ -1,11 +1,13 @@
-//! Terms made of primitives, one by one: each function adds one node, whose operator is the one that the dialects declare
-//! for the primitive, to whatever holds the terms.
+//! Terms made node by node: each function adds one node, whose operator is the one that the dialects declare for its
+//! form, to whatever holds the terms.
 
 use crate::rules::Operators;
 use crate::term::{Head, Node};
 use egg::Id;
-use ember_values::primitive::Primitive;
-use ember_values::primitive::form::{Loop, Part};
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::{
+    Condition, Form, Loop, Number, Operation, Part, Sequence, Undone, View,
+};
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
 /// Makes terms that run on one processor.
@@ -21,9 +23,9 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
         Make { operators, add }
     }
 
-    /// Adds a primitive with operands in the order of its row.
-    pub fn op(&mut self, primitive: Primitive, operands: &[Id]) -> Id {
-        (self.add)(self.operators.node(primitive, None, operands))
+    /// Adds a node that has a form.
+    pub fn form(&mut self, form: Form<Id>) -> Id {
+        (self.add)(self.operators.node(form, None))
     }
 
     /// Adds a word.
@@ -53,35 +55,35 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
     pub fn constant(&mut self, dtype: DType, x: f64) -> Id {
         let dtype = self.word(dtype.name());
         let x = (self.add)(Node::new(Head::real(x), &[]));
-        self.op(Primitive::Constant, &[dtype, x])
+        self.form(Form::Number { value: Number::Literal(x), dtype: Typing::Named(dtype) })
     }
 
     /// Adds a symbolic size.
     pub fn size(&mut self, name: &str) -> Id {
         let name = self.name(name);
-        self.op(Primitive::Size, &[name])
+        self.form(Form::Number { value: Number::Size(name), dtype: Typing::I64 })
     }
 
     /// Adds a loop variable with a number for its name.
-    pub fn variable(&mut self, number: i64, [lo, hi, step]: [Id; 3]) -> Id {
+    pub fn variable(&mut self, number: i64, range: [Id; 3]) -> Id {
         let number = self.int(number);
         let name = (self.add)(self.operators.numbered_node(number));
-        self.op(Primitive::Variable, &[name, lo, hi, step])
+        self.form(Form::Variable { name, range })
     }
 
     /// Adds the value of a loop variable.
     pub fn iv(&mut self, variable: Id) -> Id {
-        self.op(Primitive::Iv, &[variable])
+        self.form(Form::Iv(variable))
     }
 
     /// Adds a function of a scalar.
     pub fn unary(&mut self, op: UnaryOp, x: Id) -> Id {
-        self.op(Primitive::Unary(op), &[x])
+        self.form(Form::Unary(Operation::Is(op), x))
     }
 
     /// Adds a binary operation.
     pub fn binary(&mut self, op: BinaryOp, a: Id, b: Id) -> Id {
-        self.op(Primitive::Binary(op), &[a, b])
+        self.form(Form::Binary(Operation::Is(op), [a, b]))
     }
 
     /// Adds a sum.
@@ -102,107 +104,93 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
     /// Adds a tensor; a program may write it if it is `written`.
     pub fn root(&mut self, name: &str, written: bool) -> Id {
         let name = self.name(name);
-        self.op(Primitive::Root(written), &[name])
+        self.form(Form::Root { name, written })
     }
 
     /// Adds the tensor at an address, read-only after a barrier.
     pub fn frozen(&mut self, address: Id) -> Id {
-        self.op(Primitive::Freeze, &[address])
+        self.form(Form::View { address, view: View::ReadOnly })
     }
 
     /// Adds an address with more indices.
     pub fn at(&mut self, address: Id, indices: &[Id]) -> Id {
-        indices.iter().fold(address, |address, index| self.op(Primitive::Index, &[address, *index]))
+        let one = |address, index: &Id| self.form(Form::View { address, view: View::At(*index) });
+        indices.iter().fold(address, one)
     }
 
     /// Adds the value at an address.
     pub fn load(&mut self, address: Id) -> Id {
-        self.op(Primitive::Load, &[address])
+        self.form(Form::Loaded { address, early: None })
     }
 
     /// Adds one of two values, the first if a condition is not 0.
-    pub fn select(&mut self, condition: Id, [a, b]: [Id; 2]) -> Id {
-        self.op(Primitive::Select, &[condition, a, b])
+    pub fn select(&mut self, condition: Id, of: [Id; 2]) -> Id {
+        self.form(Form::Select { condition: Condition::NotZero(condition), of })
     }
 
     /// Adds a scalar in every lane.
     pub fn broadcast(&mut self, lanes: usize, x: Id) -> Id {
         let lanes = self.int(lanes as i64);
-        self.op(Primitive::Broadcast, &[lanes, x])
+        self.form(Form::Spread { lanes, x, below: None })
     }
 
     /// Adds a value that is converted to a type.
     pub fn cast(&mut self, dtype: DType, x: Id) -> Id {
         let dtype = self.word(dtype.name());
-        self.op(Primitive::Cast, &[dtype, x])
+        self.form(Form::Carried { x, to: Some(Typing::Named(dtype)) })
     }
 
     /// Adds lanes that count up from a number, active below another.
     pub fn lanes(&mut self, lanes: usize, hi: Id, from: Id) -> Id {
         let lanes = self.int(lanes as i64);
-        self.op(Primitive::Lanes, &[lanes, hi, from])
+        self.form(Form::Spread { lanes, x: from, below: Some(hi) })
     }
 
     /// Adds lanes folded into a scalar by an operation.
     pub fn fold(&mut self, op: BinaryOp, x: Id) -> Id {
         let op = self.word(op.name());
-        self.op(Primitive::Fold, &[op, x])
+        self.form(Form::Fold { op, x })
     }
 
     /// Adds the tensor that is stored at an address.
     pub fn stored(&mut self, address: Id) -> Id {
-        self.op(Primitive::Stored, &[address])
+        self.form(Form::View { address, view: View::Tensor })
     }
 
     /// Adds a loop on one unit, which may fold the values of its body.
     pub fn looped(&mut self, own: Loop<Id>) -> Id {
-        let Loop { variable, lo, hi, step, body, folds, .. } = own;
-        match folds {
-            None => self.op(Primitive::For, &[variable, lo, hi, step, body]),
-            Some((op, start)) => {
-                self.op(Primitive::Reduce, &[op, variable, lo, hi, step, start, body])
-            }
-        }
+        self.form(Form::Loop(Loop { access: None, ..own }))
     }
 
     /// Adds a statement that stores a value, or folds it into memory by an operation.
     pub fn write(&mut self, op: Option<BinaryOp>, address: Id, value: Id) -> Id {
-        match op {
-            None => self.op(Primitive::Store, &[address, value]),
-            Some(op) => {
-                let op = self.word(op.name());
-                self.op(Primitive::Accumulate, &[op, address, value])
-            }
-        }
+        let op = op.map(|op| self.word(op.name()));
+        self.form(Form::Write { op, address, value })
     }
 
     /// Adds a statement that writes a product of matrices, the second of which may be given transposed.
-    pub fn product(&mut self, out: Id, [a, b]: [Id; 2], transposed: bool) -> Id {
-        self.op(Primitive::Matmul(transposed), &[out, a, b])
+    pub fn product(&mut self, out: Id, factors: [Id; 2], transposed: bool) -> Id {
+        self.form(Form::Product { out, factors, transposed })
     }
 
     /// Adds a statement that writes a tensor to a part of another.
     pub fn output(&mut self, to: Id, part: Part<Id>, from: Id) -> Id {
-        match part {
-            Part::Whole => self.op(Primitive::Output, &[to, from]),
-            Part::Slot(slot) => self.op(Primitive::OutputSlot, &[to, slot, from]),
-            Part::Columns(column) => self.op(Primitive::OutputColumns, &[to, column, from]),
-        }
+        self.form(Form::Output { to, part, from })
     }
 
     /// Adds a statement after which a tensor holds zeros.
     pub fn forgotten(&mut self, tensor: Id, statement: Id) -> Id {
-        self.op(Primitive::Forget, &[tensor, statement])
+        self.form(Form::Undone { statement, undone: Undone::Tensor(tensor) })
     }
 
     /// Adds the separation of what is written from what is read as frozen.
     pub fn barrier(&mut self) -> Id {
-        self.op(Primitive::Barrier, &[])
+        self.form(Form::Sequence(Sequence::Barrier))
     }
 
     /// Adds a statement that does nothing.
     pub fn skip(&mut self) -> Id {
-        self.op(Primitive::Skip, &[])
+        self.form(Form::Sequence(Sequence::Empty))
     }
 
     /// Adds one statement after the other.
@@ -210,7 +198,8 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
         match statements.split_last() {
             None => self.skip(),
             Some((last, first)) => {
-                let before = |rest, next: &Id| self.op(Primitive::Seq, &[*next, rest]);
+                let before =
+                    |rest, next: &Id| self.form(Form::Sequence(Sequence::Two([*next, rest])));
                 first.iter().rev().fold(*last, before)
             }
         }

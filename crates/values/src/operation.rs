@@ -92,6 +92,15 @@ pub enum Element {
     Whole,
 }
 
+/// The combination of several elements into one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combined {
+    /// Added in order, from +0.0.
+    Sum,
+    /// The greatest of them.
+    Maximum,
+}
+
 /// The kernel that computes an operation. The variants name the operands they use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
@@ -127,7 +136,7 @@ pub enum Kernel {
     /// A vector `bias` added to each row of `x`.
     Bias,
     /// A fold over the last dimension of `x`.
-    Fold(BinaryOp),
+    Fold(Combined),
     /// The sum over the last dimension of `x`, divided by its extent; 0 if there are no elements.
     Mean,
     /// A binary operation on the elements of each row of `x` and the number of that row in `numbers`: a fixed one, or the
@@ -149,11 +158,11 @@ pub enum Kernel {
     /// The dimension `axis` of `x` and the next one as one.
     Merge,
     /// A fold of the `values` between neighbouring `offsets`.
-    Segments(BinaryOp),
+    Segments(Combined),
     /// The `function` of the operation `op` on each of the `values` and the number of its segment in `numbers`.
     Spread,
     /// The `table` with each of the `rows` combined into the row that `indices` names, in order.
-    Scatter(BinaryOp),
+    Scatter(Combined),
     /// The meaning that lowering rules give an operation of a rule file.
     Lowered,
 }
@@ -323,8 +332,8 @@ pub static OPERATIONS: [Operation; 42] = [
     row("nn.where_number", &[word("comparison", &COMPARISONS), x("a"), number("by"), x("x"), x("y")],
         Kernel::Where, Element::Cheap),
     row("nn.bias", &[rows("x"), stored("bias", "VECTOR", "a bias", 1..=1)], Kernel::Bias, Element::Cheap),
-    row("nn.row_max", &[rows("x")], Kernel::Fold(BinaryOp::Max), Element::Dear),
-    row("nn.row_sum", &[rows("x")], Kernel::Fold(BinaryOp::Add), Element::Dear),
+    row("nn.row_max", &[rows("x")], Kernel::Fold(Combined::Maximum), Element::Dear),
+    row("nn.row_sum", &[rows("x")], Kernel::Fold(Combined::Sum), Element::Dear),
     row("nn.row_mean", &[rows("x")], Kernel::Mean, Element::Dear),
     row("nn.sub_rows", &[rows("x"), numbers()], Kernel::ByRow(Some(BinaryOp::Sub)), Element::Cheap),
     row("nn.div_rows", &[rows("x"), numbers()], Kernel::ByRow(Some(BinaryOp::Div)), Element::Cheap),
@@ -342,8 +351,8 @@ pub static OPERATIONS: [Operation; 42] = [
         &[AXIS, count("columns", "COLUMNS"), operand("x", "TENSOR", "a tensor", Role::Tensor(1..=2, Reads::Once))],
         Kernel::Split, Element::Dear),
     row("nn.merge", &[AXIS, rows("x")], Kernel::Merge, Element::Whole),
-    row("emb.segment_max", &[VALUES, SEGMENTS], Kernel::Segments(BinaryOp::Max), Element::Dear),
-    row("emb.segment_sum", &[VALUES, SEGMENTS], Kernel::Segments(BinaryOp::Add), Element::Dear),
+    row("emb.segment_max", &[VALUES, SEGMENTS], Kernel::Segments(Combined::Maximum), Element::Dear),
+    row("emb.segment_sum", &[VALUES, SEGMENTS], Kernel::Segments(Combined::Sum), Element::Dear),
     row("emb.segment_map",
         &[word("function", &FUNCTIONS), word("op", &BINARY), VALUES,
           stored("numbers", "NUMBERS", "numbers of segments", 1..=1), SEGMENTS],
@@ -351,11 +360,11 @@ pub static OPERATIONS: [Operation; 42] = [
     row("emb.scatter_add",
         &[operand("table", "TABLE", "a table", Role::Tensor(2..=2, Reads::Once)), INDICES,
           operand("rows", "ROWS", "rows to add", Role::Tensor(2..=2, Reads::Once))],
-        Kernel::Scatter(BinaryOp::Add), Element::Whole),
+        Kernel::Scatter(Combined::Sum), Element::Whole),
     row("emb.scatter_max",
         &[operand("table", "TABLE", "a table", Role::Tensor(2..=2, Reads::Once)), INDICES,
           operand("rows", "ROWS", "rows to combine", Role::Tensor(2..=2, Reads::Once))],
-        Kernel::Scatter(BinaryOp::Max), Element::Whole),
+        Kernel::Scatter(Combined::Maximum), Element::Whole),
 ];
 
 const fn matrix(name: &'static str, phrase: &'static str) -> Operand {

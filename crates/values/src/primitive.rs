@@ -6,17 +6,17 @@
 
 mod ask;
 pub mod form;
+mod over;
 mod table;
 
 pub use ask::{Ask, OfRank, OfType, OfWidth, Part};
-pub use table::Primitive;
 
 use crate::scalar::{BinaryOp, ScalarPrice, UnaryOp};
-use form::{Form, Operation};
+use form::{Form, Operation, Shape};
 use table::STRUCTURE;
 
 /// The element type of a term, derived from its operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Typing<Operand> {
     /// 64-bit integers.
     I64,
@@ -92,9 +92,7 @@ impl Price {
 pub struct Row {
     /// The word after `:means`.
     pub name: &'static str,
-    /// The primitive.
-    pub primitive: Primitive,
-    /// The form, over the names of the operands.
+    /// The form, over the names of the operands. No other row has its shape, so that the form is the primitive.
     pub form: Form<&'static str>,
     /// The names of its operands. An operand whose name ends in `?` is optional.
     pub operands: &'static [&'static str],
@@ -120,7 +118,6 @@ pub struct Row {
 
 const PLAIN: Row = Row {
     name: "",
-    primitive: Primitive::Same,
     form: Form::Label,
     operands: &[],
     literals: &[],
@@ -144,8 +141,7 @@ const fn price(of: ScalarPrice) -> Price {
 const fn unary(op: UnaryOp) -> Row {
     Row {
         name: op.name(),
-        primitive: Primitive::Unary(op),
-        form: Form::Unary(op, "x"),
+        form: Form::Unary(Operation::Is(op), "x"),
         operands: &["x"],
         typing: Some(Typing::Of("x")),
         width: Some(Width::Of("x")),
@@ -159,7 +155,6 @@ const fn unary(op: UnaryOp) -> Row {
 const fn binary(op: BinaryOp) -> Row {
     Row {
         name: op.name(),
-        primitive: Primitive::Binary(op),
         form: Form::Binary(Operation::Is(op), ["a", "b"]),
         operands: &["a", "b"],
         typing: Some(if op.compares() { Typing::I64 } else { Typing::Of("a") }),
@@ -197,9 +192,16 @@ impl Row {
         rows().find(|row| row.name == name)
     }
 
-    /// Finds the row of a primitive.
-    pub fn of(primitive: Primitive) -> Option<&'static Row> {
-        rows().find(|row| row.primitive == primitive)
+    /// Finds the row of a shape.
+    pub fn of(shape: Shape) -> Option<&'static Row> {
+        rows().find(|row| row.form.shape() == shape)
+    }
+
+    /// Returns the names of the operands in the order of [`Form::operands`], with the optional ones or without.
+    pub fn names(&self, optional: bool) -> Vec<&'static str> {
+        let known = |name| optional || self.parts().any(|part| part == (name, true));
+        let form = self.form.over(|name| known(name).then_some(name));
+        form.map(Form::operands).unwrap_or_default()
     }
 
     /// Iterates over the names of the operands, the optional ones last. The flag is true if the operand is required.
@@ -221,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_names_operands_that_it_has_and_a_primitive_of_its_own() {
+    fn every_row_names_operands_that_it_has_and_a_form_of_its_own() {
         for row in rows() {
             let has = |name: &str| row.parts().any(|(part, _)| part == name);
             let of_type = match row.typing {
@@ -243,7 +245,13 @@ mod tests {
             }
             assert!(!row.doc.is_empty(), "`{}` is not documented", row.name);
             assert_eq!(rows().filter(|other| other.name == row.name).count(), 1);
-            assert_eq!(rows().filter(|other| other.primitive == row.primitive).count(), 1);
+            let alike = |other: &&Row| other.form.shape() == row.form.shape();
+            assert_eq!(rows().filter(alike).count(), 1, "another row looks like `{}`", row.name);
+            let (mut own, mut named) = (row.names(true), row.parts().collect::<Vec<_>>());
+            own.sort_unstable();
+            named.sort_unstable();
+            let named: Vec<&str> = named.into_iter().map(|(name, _)| name).collect();
+            assert_eq!(own, named, "the form of `{}` has all of its operands", row.name);
         }
     }
 }

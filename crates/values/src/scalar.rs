@@ -1,13 +1,19 @@
 //! Scalars: the element types, their values, and the only definition of arithmetic on them.
 //!
 //! The interpreter, the simulator and the constant folder all call these functions, so that an operation has one
-//! meaning everywhere. The submodule `op` defines the operations.
+//! meaning everywhere. The submodules `unary` and `binary` define the operations.
 
+mod binary;
 mod extreme;
-mod op;
+mod near;
+mod price;
+mod unary;
 
+pub use binary::{BinaryOp, Chosen, Linear, fold_lanes};
 pub use extreme::EXTREMES;
-pub use op::{BinaryOp, Latency, Linear, Near, ScalarPrice, UnaryOp, fold_lanes};
+pub use near::Near;
+pub use price::{Latency, ScalarPrice};
+pub use unary::UnaryOp;
 
 use half::{bf16, f16};
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@ use super::{Address, address, check_index, check_lanes};
 use crate::core::Port;
 use crate::error::SimError;
 use ember_targets::dlc::{Addr, Expr, Lanes, Type};
-use ember_values::scalar::{BinaryOp, DType, Scalar, ScalarPrice};
+use ember_values::scalar::{BinaryOp, DType, Latency, Scalar};
 
 impl Compiler<'_> {
     /// Evaluates an expression into `into`, or into any register, and returns the register.
@@ -189,14 +189,15 @@ impl Compiler<'_> {
         let core = self.core;
         let port = port(ty);
         let vector = port == Port::Vector;
-        let latency = match op {
-            op if op.price() == ScalarPrice::Exponential => core.exp_latency,
-            BinaryOp::Mul if vector => core.float_mul_latency,
-            BinaryOp::Mul => core.int_mul_latency,
-            BinaryOp::Div if vector => core.float_div_latency,
-            BinaryOp::Div => core.int_div_latency,
-            _ if vector => core.float_add_latency,
-            _ => core.int_latency,
+        let latency = match (op.latency(), vector) {
+            (Latency::Exponential, _) => core.exp_latency,
+            (Latency::Root, _) => core.sqrt_latency,
+            (Latency::Product, true) => core.float_mul_latency,
+            (Latency::Product, false) => core.int_mul_latency,
+            (Latency::Quotient, true) => core.float_div_latency,
+            (Latency::Quotient, false) => core.int_div_latency,
+            (Latency::Sum, true) => core.float_add_latency,
+            (Latency::Sum, false) => core.int_latency,
         };
         (port, latency)
     }

@@ -4,8 +4,8 @@ use super::make::{dimension, dtype_named};
 use super::{EGraph, Fact};
 use egg::{Id, Language, Symbol};
 use ember_language::term::{Head, Node};
-use ember_values::primitive::form::Form;
-use ember_values::primitive::{Primitive, Typing};
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::{Form, Number, Shape};
 use ember_values::scalar::{DType, Scalar};
 
 /// The largest number of nodes that folding one class adds: a cast with its type, and a constant with its type.
@@ -23,13 +23,13 @@ pub(super) fn fold(egraph: &mut EGraph, id: Id) {
         }
         let simpler = match simpler {
             Simplified::Same(other) => other,
-            Simplified::Size(operator, name) => {
+            Simplified::Size(name) => {
                 let name = egraph.add(Node::new(Head::Op(name), &[]));
-                egraph.add(Node::new(Head::Op(operator), &[name]))
+                add(egraph, size(name))
             }
-            Simplified::Cast(operator, dtype, value) => {
+            Simplified::Cast(dtype, x) => {
                 let dtype = egraph.add(Node::op(dtype.name(), &[]));
-                egraph.add(Node::new(Head::Op(operator), &[dtype, value]))
+                add(egraph, cast(dtype, x))
             }
         };
         if egraph.union(id, simpler) {
@@ -47,18 +47,39 @@ pub(super) fn fold(egraph: &mut EGraph, id: Id) {
     let folded = match node {
         Folded::Int(n) => egraph.add(Node::int(n)),
         Folded::Const(dtype, bits) => {
-            let Some(operator) = egraph.analysis.operators().named(Primitive::Constant, None)
-            else {
+            if !is_declared(egraph, literal((), ())) {
                 return;
-            };
+            }
             let dtype = egraph.add(Node::op(dtype.name(), &[]));
             let real = egraph.add(Node::new(Head::Real(bits), &[]));
-            egraph.add(Node::new(Head::Op(operator), &[dtype, real]))
+            add(egraph, literal(dtype, real))
         }
     };
     if egraph.union(id, folded) {
         egraph.analysis.journal.computed(id, folded);
     }
+}
+
+fn literal<T>(dtype: T, number: T) -> Form<T> {
+    Form::Number { value: Number::Literal(number), dtype: Typing::Named(dtype) }
+}
+
+fn size<T>(name: T) -> Form<T> {
+    Form::Number { value: Number::Size(name), dtype: Typing::I64 }
+}
+
+fn cast<T>(dtype: T, x: T) -> Form<T> {
+    Form::Carried { x, to: Some(Typing::Named(dtype)) }
+}
+
+/// Returns true if a dialect declares the operator of a form.
+fn is_declared(egraph: &EGraph, shape: Shape) -> bool {
+    egraph.analysis.operators().named(shape, None).is_some()
+}
+
+fn add(egraph: &mut EGraph, form: Form<Id>) -> Id {
+    let node = egraph.analysis.operators().node(form, None);
+    egraph.add(node)
 }
 
 /// Notes a new node whose affine form follows from its operator and from operands of which that is true, so that it
@@ -101,10 +122,10 @@ fn room_to_fold(egraph: &mut EGraph) -> bool {
 enum Simplified {
     /// An existing class.
     Same(Id),
-    /// The operator of symbolic sizes and the name of the size.
-    Size(Symbol, Symbol),
-    /// The operator of casts, the target type, and the operand.
-    Cast(Symbol, DType, Id),
+    /// The size with a name.
+    Size(Symbol),
+    /// The conversion of an operand to a type.
+    Cast(DType, Id),
 }
 
 /// Returns the simplification of the node that a new class was made from.
@@ -114,13 +135,13 @@ fn simplified(egraph: &EGraph, id: Id) -> Option<Simplified> {
     let info = operators.of(node)?;
     match info.form(node.children())? {
         Form::Extent { of, k } => {
-            let name = egraph.analysis.size_name(dimension(egraph, of, k)?)?;
-            Some(Simplified::Size(operators.named(Primitive::Size, None)?, name))
+            let name = egraph.analysis.size_name(dimension(egraph, of.operand(), k)?)?;
+            is_declared(egraph, size(())).then_some(Simplified::Size(name))
         }
-        Form::Converted(value) => match info.result(node.children())? {
+        Form::Carried { x: value, to: Some(to) } => match to {
             Typing::Of(_) => {
-                let operator = operators.named(Primitive::Cast, None)?;
-                Some(Simplified::Cast(operator, egraph[id].data.dtype?, value))
+                let dtype = egraph[id].data.dtype?;
+                is_declared(egraph, cast((), ())).then_some(Simplified::Cast(dtype, value))
             }
             Typing::Named(dtype) if info.unit.is_none() => {
                 let dtype = dtype_named(egraph, dtype)?;

@@ -7,9 +7,9 @@ use ember_language::rules::{OpInfo, Operators};
 use ember_language::term::{Head, Node};
 use ember_targets::dlc::Dim;
 use ember_values::affine::Affine;
-use ember_values::primitive::form::{By, Form, Operation};
+use ember_values::primitive::form::{By, Condition, Form, Number, Operation};
 use ember_values::primitive::{Typing, Width};
-use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE, Scalar};
+use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE, Linear, Scalar};
 use std::collections::BTreeSet;
 
 /// Returns true if no fact is known about a node. This is a quick check for operators without declarations.
@@ -131,26 +131,26 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], id: Id, fact: &mut Fac
             fact.range = variable_range(egraph, variable);
             fact.constant = single_value(egraph, variable).map(Scalar::I64);
         }
-        Form::Size(_) => {
+        Form::Number { value: Number::Size(_), .. } => {
             // A size is the same in every iteration, so that it serves as a variable of forms.
             fact.range = size;
             fact.affine = Some(Affine::variable(id));
         }
         Form::Extent { of, k } => {
             fact.range = size;
-            if let Some(Dim::Const(n)) = dimension(egraph, of, k) {
+            if let Some(Dim::Const(n)) = dimension(egraph, of.operand(), k) {
                 fact.constant = i64::try_from(n).ok().map(Scalar::I64);
             }
         }
-        Form::Literal(number) => {
+        Form::Number { value: Number::Literal(number), .. } => {
             let typed = fact.dtype.zip(real(egraph, number));
             fact.constant = typed.map(|(d, x)| Scalar::from_f64(d, x));
         }
-        Form::Start(op) => {
+        Form::Number { value: Number::Start(op), .. } => {
             let op = op.known(|op| binary_op(egraph, op));
             fact.constant = op.zip(fact.dtype).and_then(|(op, dtype)| op.identity(dtype));
         }
-        Form::Converted(x) => {
+        Form::Carried { x, to: Some(_) } => {
             fact.constant = fact.dtype.zip(data(x).constant).map(|(d, x)| x.cast(d));
             if fact.dtype == Some(DType::I64) && data(x).dtype == Some(DType::I64) {
                 fact.range = data(x).range;
@@ -164,7 +164,7 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], id: Id, fact: &mut Fac
             let form = key.zip(forms).and_then(|(key, (x, value))| x.with(key, &value));
             fact.affine = form.filter(|_| fact.dtype == Some(DType::I64));
         }
-        Form::Select { condition, a, b } => {
+        Form::Select { condition: Condition::NotZero(condition), of: [a, b] } => {
             // All operands are evaluated, so that a fault in one that is not chosen is the selection's, too.
             let both = data(a).constant.zip(data(b).constant);
             let chosen = both.zip(data(condition).integer());
@@ -173,10 +173,14 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], id: Id, fact: &mut Fac
                 fact.range = data(a).range.hull(data(b).range);
             }
         }
-        Form::Unary(op, x) => fact.constant = data(x).constant.and_then(|x| op.apply(x)),
+        Form::Unary(Operation::Is(op), x) => {
+            fact.constant = data(x).constant.and_then(|x| op.apply(x))
+        }
         Form::Binary(Operation::Is(op), [a, b]) => {
             arithmetic(fact, op, data(a), data(b));
-            if let (BinaryOp::Sub, Some(range)) = (op, remainder(egraph, a, b)) {
+            if op.linear() == Some(Linear::Difference)
+                && let Some(range) = remainder(egraph, a, b)
+            {
                 fact.range = range;
             }
         }
@@ -187,11 +191,10 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], id: Id, fact: &mut Fac
 /// Returns the range of `x - (x / c) * c`, the remainder of a truncated division; `None` for any other difference.
 fn remainder(egraph: &EGraph, x: Id, product: Id) -> Option<Interval> {
     let operators = egraph.analysis.operators();
-    let parts = |class: Id, op: BinaryOp| {
-        egraph[class].nodes.iter().find_map(|node| operators.binary(node, op))
-    };
-    let [quotient, c] = parts(product, BinaryOp::Mul)?;
-    let [dividend, divisor] = parts(quotient, BinaryOp::Div)?;
+    let mut factors = egraph[product].nodes.iter();
+    let [quotient, c] = factors.find_map(|node| operators.linear(node, Linear::Product))?;
+    let mut parts = egraph[quotient].nodes.iter();
+    let [dividend, divisor] = parts.find_map(|node| operators.binary(node, BinaryOp::Div))?;
     let same = |a: Id, b: Id| egraph.find(a) == egraph.find(b);
     let divided = same(dividend, x) && same(divisor, c) && egraph[x].data.dtype == Some(DType::I64);
     divided.then(|| Interval::remainders(egraph[x].data.range, egraph[c].data.range))

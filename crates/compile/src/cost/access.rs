@@ -8,8 +8,8 @@ use ember_language::rules::{Kind, Loop, Unit};
 use ember_language::term::Node;
 use ember_targets::dlc::Hint;
 use ember_values::capability::Capability;
-use ember_values::primitive::form::Form;
-use ember_values::scalar::BinaryOp;
+use ember_values::primitive::form::{Form, Sequence, View};
+use ember_values::scalar::{BinaryOp, Linear};
 
 /// The cost of allocating a line in the last level cache, as a share of fetching one. An allocated line evicts another
 /// that might have been reused. The value is an estimate, only large enough that data used once is not allocated.
@@ -19,11 +19,15 @@ impl Model<'_> {
     /// Prices a statement of both units.
     pub(super) fn statement_of_both(&self, term: &Priced<'_>) -> Option<Summary> {
         match term.form()? {
-            Form::Sequence(None) | Form::Barrier => Some(Summary::passive(term.operands)),
-            Form::Sequence(Some(_)) => Summary::merge(term.operands),
+            Form::Sequence(Sequence::Empty | Sequence::Barrier) => {
+                Some(Summary::passive(term.operands))
+            }
+            Form::Sequence(Sequence::Two(_)) => Summary::merge(term.operands),
             Form::Loop(own) if own.folds.is_none() => self.access_loop(term),
             Form::Write { op: None, address, .. } => self.access_store(term, address.summary),
-            Form::Same(body) if term.info.carries_from() == Some(Some(Unit::Execute)) => {
+            Form::Carried { x: body, to: None }
+                if term.info.carries_from() == Some(Some(Unit::Execute)) =>
+            {
                 Some(self.callback(body.summary))
             }
             _ => None,
@@ -83,14 +87,18 @@ impl Model<'_> {
     /// Prices a stream or address of the access unit.
     pub(super) fn stream_term(&self, term: &Priced<'_>) -> Option<Summary> {
         match term.form()? {
-            Form::Same(number) if term.info.carries_from() == Some(None) => term.constant(number),
+            Form::Carried { x: number, to: None } if term.info.carries_from() == Some(None) => {
+                term.constant(number)
+            }
             Form::Iv(variable) => self.index(term, variable.id, true),
             Form::Root { name, .. } => Some(term.tensor(name.id)),
-            Form::Frozen(address) => Some(address.summary.clone()),
-            Form::Index { address, index } => Some(term.indexed(address.summary, index.summary)),
+            Form::View { address, view: View::ReadOnly } => Some(address.summary.clone()),
+            Form::View { address, view: View::At(index) } => {
+                Some(term.indexed(address.summary, index.summary))
+            }
             Form::Spread { lanes, x, below: Some(_) } => Some(term.run(lanes, x)),
             Form::Spread { lanes, x, below: None } => term.broadcast(lanes, x),
-            Form::Converted(x) => self.computed(term, x.summary.stride, 1.0),
+            Form::Carried { x, to: Some(_) } => self.computed(term, x.summary.stride, 1.0),
             Form::Binary(op, [a, b]) => {
                 let (op, a, b) = (term.operation(op)?, a.summary, b.summary);
                 self.computed(term, moves(op, a, b), self.occupied(op, a, b))
@@ -167,7 +175,7 @@ impl Model<'_> {
 fn moves(op: BinaryOp, a: &Summary, b: &Summary) -> Option<Id> {
     match (op, a.stride, b.stride) {
         // The other operand of an addition is either constant or, in a remainder, jumps back occasionally.
-        (BinaryOp::Add, a, b) => a.xor(b),
+        (op, a, b) if op.linear() == Some(Linear::Sum) => a.xor(b),
         (BinaryOp::Div, stride, _) if b.stream_scope.is_empty() => stride,
         _ => None,
     }

@@ -6,7 +6,7 @@ use super::{Cost, Goal, Model, Summary};
 use ember_analysis::effects::variable_key;
 use ember_analysis::facts::dtype_named;
 use ember_language::rules::{Kind, Loop, Unit};
-use ember_values::primitive::form::{Early, Form};
+use ember_values::primitive::form::{Early, Form, Sequence, View};
 use ember_values::primitive::{Price, Typing};
 use ember_values::scalar::DType;
 
@@ -14,10 +14,10 @@ impl Model<'_> {
     /// Prices a statement or value that the execute unit (or the only core) runs.
     pub(super) fn execute(&self, term: &Priced<'_>) -> Option<Summary> {
         match term.form()? {
-            Form::Sequence(None) | Form::Barrier | Form::Extent { .. } => {
+            Form::Sequence(Sequence::Empty | Sequence::Barrier) | Form::Extent { .. } => {
                 Some(Summary::passive(term.operands))
             }
-            Form::Sequence(Some(_)) => Summary::merge(term.operands),
+            Form::Sequence(Sequence::Two(_)) => Summary::merge(term.operands),
             Form::Loop(Loop { folds: None, .. }) => self.execute_loop(term, None),
             Form::Loop(Loop { folds: Some(_), .. }) => self.reduction(term),
             Form::Product { .. } => {
@@ -37,11 +37,13 @@ impl Model<'_> {
                 summary.chain(&variables);
                 Some(summary)
             }
-            Form::Same(x) => self.carried(term, x),
+            Form::Carried { x, to: None } => self.carried(term, x),
             Form::Iv(variable) => self.index(term, variable.id, false),
             Form::Root { name, .. } => Some(term.tensor(name.id)),
-            Form::Frozen(address) => Some(address.summary.clone()),
-            Form::Index { address, index } => Some(term.indexed(address.summary, index.summary)),
+            Form::View { address, view: View::ReadOnly } => Some(address.summary.clone()),
+            Form::View { address, view: View::At(index) } => {
+                Some(term.indexed(address.summary, index.summary))
+            }
             Form::Spread { lanes, x, below: Some(_) } => Some(term.run(lanes, x)),
             Form::Loaded { address, early } => match early {
                 None => Some(self.load(address.summary)),
@@ -53,7 +55,7 @@ impl Model<'_> {
                 summary.cost = summary.cost + self.rates.vector(1.0);
                 Some(summary)
             }
-            Form::Converted(_) => self.conversion(term),
+            Form::Carried { to: Some(_), .. } => self.conversion(term),
             Form::Fold { x, .. } => self.folded_lanes(term, x.summary),
             _ => self.operation(term),
         }

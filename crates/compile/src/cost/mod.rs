@@ -24,7 +24,7 @@ use ember_extract::CostModel;
 use ember_language::rules::{Kind, Unit};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::Price;
-use ember_values::primitive::form::{Form, Operation};
+use ember_values::primitive::form::{Form, Number, Operation};
 use rustc_hash::FxHashMap;
 use term::Priced;
 
@@ -136,9 +136,10 @@ impl Model<'_> {
     fn unplaced(&self, term: &Priced<'_>) -> Option<Summary> {
         let passive = Summary::passive(term.operands);
         match (term.info.kind?, term.form()) {
-            (Kind::Value, Some(Form::Size(_) | Form::Literal(_))) => {
-                Some(Summary { literal: true, ..passive })
-            }
+            (
+                Kind::Value,
+                Some(Form::Number { value: Number::Size(_) | Number::Literal(_), .. }),
+            ) => Some(Summary { literal: true, ..passive }),
             (Kind::Value | Kind::Address | Kind::Statement, _) if self.goal == Goal::Coupled => {
                 self.execute(term)
             }

@@ -10,7 +10,7 @@ use ember_language::rules::{Loop, Unit};
 use ember_targets::dlc::{
     Action, Case, CaseId, Expr, Program, RegisterId, Stmt, StreamId, StreamKind, Type,
 };
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, Sequence};
 use ember_values::scalar::{DType, Scalar};
 
 impl Lowering<'_> {
@@ -38,8 +38,8 @@ impl Lowering<'_> {
             return Ok(());
         }
         match self.terms.on(id, Some(Unit::Both)) {
-            Some(Form::Sequence(None)) => Ok(()),
-            Some(Form::Sequence(Some([first, second]))) => {
+            Some(Form::Sequence(Sequence::Empty)) => Ok(()),
+            Some(Form::Sequence(Sequence::Two([first, second]))) => {
                 self.both(first)?;
                 self.both(second)
             }
@@ -57,7 +57,7 @@ impl Lowering<'_> {
                 self.access_level(id)?.perform(Action::Store { addr, value });
                 Ok(())
             }
-            Some(Form::Barrier) => {
+            Some(Form::Sequence(Sequence::Barrier)) => {
                 let level = self.access_level(id)?;
                 level.perform(Action::Barrier);
                 // Memory may change at a barrier, so nothing is popped across it.

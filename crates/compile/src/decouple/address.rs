@@ -7,7 +7,7 @@ use super::values::{Typed, broadcast};
 use egg::Id;
 use ember_language::rules::Unit;
 use ember_targets::dlc::{Addr, Expr, Lanes, TensorId, Type};
-use ember_values::primitive::form::{Form, Operation};
+use ember_values::primitive::form::{Form, Operation, View};
 use ember_values::scalar::{BinaryOp, DType, Linear};
 
 /// One index of an address.
@@ -26,13 +26,14 @@ impl Lowering<'_> {
         let mut at = id;
         loop {
             match self.terms.form(at) {
-                Some(Form::Index { address, index }) => {
-                    indices.push(index);
+                // A written tensor becomes read-only at a barrier, but its location does not change.
+                Some(Form::View { address, view: view @ (View::At(_) | View::ReadOnly) }) => {
+                    indices.extend(view.index());
                     at = address;
                 }
-                // A written tensor becomes read-only at a barrier, but its location does not change.
-                Some(Form::Frozen(address)) => at = address,
-                Some(Form::Same(address)) if !self.terms.is_boundary(at) => at = address,
+                Some(Form::Carried { x: address, to: None }) if !self.terms.is_boundary(at) => {
+                    at = address
+                }
                 Some(Form::Root { name, .. }) => {
                     indices.reverse();
                     return Ok((self.tensor(name)?, indices));

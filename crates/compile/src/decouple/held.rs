@@ -55,11 +55,10 @@ impl Lowering<'_> {
                 return Ok(self.level_of_stream(stream));
             }
             Some(
-                Form::Same(_)
+                Form::Carried { .. }
                 | Form::Unary(..)
                 | Form::Binary(..)
                 | Form::Select { .. }
-                | Form::Converted(_)
                 | Form::Spread { below: None, .. }
                 | Form::Fold { .. },
             ) => {}

@@ -11,7 +11,7 @@ use ember_targets::dlc::{
     Action, Expr, Loop as Counted, RegisterId, Stmt, StreamId, TensorId, TraversalUnit, Type,
     UnitId,
 };
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, Sequence};
 use ember_values::scalar::{BinaryOp, DType};
 use std::collections::BTreeMap;
 
@@ -27,10 +27,10 @@ impl Lowering<'_> {
 
     fn statement_here(&mut self, id: Id) -> Result<(), DecoupleError> {
         match self.terms.on(id, self.runs_on) {
-            Some(Form::Sequence(None)) => Ok(()),
+            Some(Form::Sequence(Sequence::Empty)) => Ok(()),
             // A single unit runs in order, so it needs no barrier.
-            Some(Form::Barrier) if self.runs_on.is_none() => Ok(()),
-            Some(Form::Sequence(Some([first, second]))) => {
+            Some(Form::Sequence(Sequence::Barrier)) if self.runs_on.is_none() => Ok(()),
+            Some(Form::Sequence(Sequence::Two([first, second]))) => {
                 self.statement(first)?;
                 self.statement(second)
             }

@@ -60,7 +60,9 @@ impl Lowering<'_> {
                 let ty = Type::scalar(DType::I64);
                 Ok(self.intern(&name, ty, StreamKind::IndVar(unit), Some(unit)))
             }
-            Some(Form::Converted(from)) if self.terms.result(id) == Some(Typing::I64) => {
+            Some(Form::Carried { x: from, to: Some(_) })
+                if self.terms.result(id) == Some(Typing::I64) =>
+            {
                 self.index_stream(from)
             }
             Some(Form::Spread { lanes, x, below: None }) => {

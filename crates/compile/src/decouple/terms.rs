@@ -86,7 +86,9 @@ impl<'a> Terms<'a> {
     pub fn carried(&self, id: Id, to: Option<Unit>, from: Option<Unit>) -> Option<Id> {
         let info = self.info(id).filter(|info| info.unit == to)?;
         match self.form(id)? {
-            Form::Same(operand) => (info.carries_from() == Some(from)).then_some(operand),
+            Form::Carried { x: operand, to: None } => {
+                (info.carries_from() == Some(from)).then_some(operand)
+            }
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use egg::Id;
 use ember_language::rules::Unit;
 use ember_targets::dlc::{Dim, Expr, SizeId, Stmt, StreamId, StreamKind, Type};
 use ember_values::primitive::Typing;
-use ember_values::primitive::form::{Early, Form, Operation};
+use ember_values::primitive::form::{Condition, Early, Form, Number, Operation};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 /// The maximum depth of an expression; deeper parts are first stored in a register.
@@ -85,16 +85,19 @@ impl Lowering<'_> {
             return self.constant(id);
         }
         match self.terms.on(id, unit) {
-            Some(Form::Literal(_) | Form::Size(_) | Form::Extent { .. }) => self.constant(id),
-            Some(Form::Same(x)) => self.carried(id, x),
+            Some(
+                Form::Number { value: Number::Literal(_) | Number::Size(_), .. }
+                | Form::Extent { .. },
+            ) => self.constant(id),
+            Some(Form::Carried { x, to: None }) => self.carried(id, x),
             Some(Form::Iv(var)) => self.loop_value(id, var),
-            Some(Form::Start(op)) => {
+            Some(Form::Number { value: Number::Start(op), .. }) => {
                 let (op, dtype) = (self.operation(op)?, self.result(id)?);
                 op.identity(dtype)
                     .map(Typed::constant)
                     .ok_or_else(|| self.terms.error(id, "no value is its identity"))
             }
-            Some(Form::Converted(x)) => {
+            Some(Form::Carried { x, to: Some(_) }) => {
                 let dtype = self.result(id)?;
                 Ok(cast(dtype, self.value(x)?))
             }
@@ -111,7 +114,7 @@ impl Lowering<'_> {
                 self.load(address)
             }
             Some(Form::Loop(own)) if own.folds.is_some() => self.reduce(id, own),
-            Some(Form::Select { condition: c, a, b }) => {
+            Some(Form::Select { condition: Condition::NotZero(c), of: [a, b] }) => {
                 let (c, a, b) = (self.value(c)?, self.value(a)?, self.value(b)?);
                 let condition = Type { dtype: DType::I64, lanes: a.ty.lanes };
                 if a.ty != b.ty || c.ty != condition {
@@ -142,7 +145,7 @@ impl Lowering<'_> {
                 let base = self.index_value(x)?;
                 Ok(counting_up(lanes, base))
             }
-            Some(Form::Unary(op, x)) => {
+            Some(Form::Unary(Operation::Is(op), x)) => {
                 let x = self.value(x)?;
                 if !op.takes(x.ty.dtype) {
                     return Err(self.terms.error(id, format!("is applied to {}", x.ty)));
@@ -262,18 +265,18 @@ impl Lowering<'_> {
             return Ok(Typed::constant(Scalar::I64(n)));
         }
         match self.terms.on(id, None) {
-            Some(Form::Literal(number)) => {
+            Some(Form::Number { value: Number::Literal(number), .. }) => {
                 let value = self
                     .terms
                     .number(number)
                     .ok_or_else(|| self.terms.error(number, "is not a number"))?;
                 Ok(Typed::constant(Scalar::from_f64(self.result(id)?, value)))
             }
-            Some(Form::Size(name)) => {
+            Some(Form::Number { value: Number::Size(name), .. }) => {
                 Ok(Typed::leaf(Expr::Size(self.size(name)?), Type::scalar(DType::I64)))
             }
-            Some(Form::Extent { of: address, k }) => {
-                let (tensor, indices) = self.address_parts(address)?;
+            Some(Form::Extent { of: whole, k }) => {
+                let (tensor, indices) = self.address_parts(whole.operand())?;
                 let shape = &self.program.tensors[tensor.index()].shape;
                 let at = self.terms.int(k).and_then(|k| usize::try_from(k).ok());
                 match at.and_then(|k| shape.get(k.checked_add(indices.len())?)) {
@@ -290,7 +293,7 @@ impl Lowering<'_> {
             Some(Form::Spread { lanes, x, below: None }) => {
                 Ok(broadcast(self.lanes(lanes)?, self.constant(x)?))
             }
-            Some(Form::Converted(x)) => Ok(cast(self.result(id)?, self.constant(x)?)),
+            Some(Form::Carried { x, to: Some(_) }) => Ok(cast(self.result(id)?, self.constant(x)?)),
             Some(Form::Binary(Operation::Is(op), [a, b])) => {
                 let (a, b) = (self.constant(a)?, self.constant(b)?);
                 if let (Expr::Const(a), Expr::Const(b)) = (&a.expr, &b.expr)

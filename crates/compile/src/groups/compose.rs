@@ -9,7 +9,7 @@ use ember_language::rules::{Operators, Unit};
 use ember_language::term::{Head, Node, Term};
 use ember_targets::dlc::{Program, TensorId};
 use ember_targets::verify::Footprint;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{Form, Sequence};
 use std::collections::BTreeSet;
 
 /// Composes the terms of all groups in sequence. `parts` are the terms and programs of the groups. In a decoupled
@@ -26,8 +26,9 @@ pub fn compose(
         Goal::Coupled => None,
         Goal::Decoupled => Some(Unit::Both),
     };
-    let statement = |primitive: Primitive, children: &[Id]| {
-        Some(Node::new(Head::Op(operators.named(primitive, unit)?), children))
+    let sequence = |sequence| {
+        let (name, children) = operators.written(Form::Sequence(sequence), unit)?;
+        Some(Node::new(Head::Op(name), &children))
     };
     let mut term = RecExpr::default();
     let mut roots: Vec<Id> = Vec::new();
@@ -41,7 +42,7 @@ pub fn compose(
         // A single unit runs in order, so a coupled program never needs a barrier.
         let beside = epoch.beside(&own);
         if beside.is_none() {
-            roots.push(term.add(statement(Primitive::Barrier, &[])?));
+            roots.push(term.add(sequence(Sequence::Barrier)?));
             epoch = Footprint::default();
         }
         let name = |id: TensorId| format!("%{}", context.tensors[id.index()].name);
@@ -52,7 +53,7 @@ pub fn compose(
     }
     if let Some(mut rest) = roots.pop() {
         while let Some(part) = roots.pop() {
-            rest = term.add(statement(Primitive::Seq, &[part, rest])?);
+            rest = term.add(sequence(Sequence::Two([part, rest]))?);
         }
     }
     Some(term)

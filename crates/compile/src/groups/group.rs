@@ -5,12 +5,13 @@ use crate::decouple::ModelContext;
 use crate::workload::Statistics;
 use egg::{Language, RecExpr, Symbol};
 use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::make::Make;
 use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
-use ember_language::term::{Head, Node, Term};
+use ember_language::term::{Head, Term};
 use ember_model::{Model, Part, Statement, TensorId};
 use ember_targets::dlc::{Dim, SizeId, TensorDecl};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::Typing;
 use ember_values::primitive::form::{self, Form};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -55,7 +56,8 @@ impl Plan {
     pub fn new(operators: &Arc<Operators>, model: &Model, statistics: &Statistics<'_>) -> Plan {
         let sizes = statistics.sizes();
         // Without an operator for sequences, each statement is its own group.
-        let most = if operators.named(Primitive::Seq, None).is_some() { MOST } else { 1 };
+        let two = Form::Sequence(form::Sequence::Two([(); 2]));
+        let most = if operators.named(two, None).is_some() { MOST } else { 1 };
         let groups = grouped(model, most).into_iter();
         let groups: Vec<Group> = groups.map(|g| Group::new(operators, model, g)).collect();
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
@@ -137,31 +139,23 @@ fn slot_of(operators: &Operators, term: &Term, part: Part) -> Option<(usize, i64
 
 impl Group {
     fn new(operators: &Operators, model: &Model, statements: Vec<usize>) -> Group {
-        let size = operators.named(Primitive::Size, None);
-        let seq = operators.named(Primitive::Seq, None);
+        let size = Form::Number { value: form::Number::Size(()), dtype: Typing::I64 };
+        let sized = operators.named(size, None).is_some();
         let mut term = RecExpr::default();
         let mut slots = BTreeMap::new();
         let mut parts = Vec::new();
         for (k, at) in statements.iter().enumerate() {
             let one = model.statement_term(*at, operators);
-            let slot = size.zip(slot_of(operators, &one, model.statements[*at].part));
-            parts.push(rebuild(one.as_ref(), |i, node| {
-                let node = match slot {
-                    Some((size, (place, number))) if place == i => {
-                        let name = Symbol::from(format!("%{}", slot_name(k)));
-                        slots.insert(name, number);
-                        Node::new(Head::Op(size), &[term.add(Node::new(Head::Op(name), &[]))])
-                    }
-                    _ => node,
-                };
-                term.add(node)
+            let slot = slot_of(operators, &one, model.statements[*at].part).filter(|_| sized);
+            parts.push(rebuild(one.as_ref(), |i, node| match slot {
+                Some((place, number)) if place == i => {
+                    slots.insert(Symbol::from(format!("%{}", slot_name(k))), number);
+                    Make::new(operators, |node| term.add(node)).size(&slot_name(k))
+                }
+                _ => term.add(node),
             }));
         }
-        if let (Some(mut rest), Some(seq)) = (parts.pop(), seq) {
-            while let Some(part) = parts.pop() {
-                rest = term.add(Node::new(Head::Op(seq), &[part, rest]));
-            }
-        }
+        Make::new(operators, |node| term.add(node)).sequence(&parts);
         let mut names = super::rename::names(&term);
         let context = context(model, &statements, &names);
         // Sizes that occur only in shapes are also named, in an order that follows the term.

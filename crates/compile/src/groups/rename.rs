@@ -4,7 +4,7 @@ use egg::{Id, Language, Symbol};
 use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, Number, View};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of tensors and sizes, without duplicates.
@@ -34,7 +34,7 @@ pub fn renamed(
     let mut made = Term::default();
     rebuild(term.as_ref(), |at, node| {
         let number = match operators.form(&term[Id::from(at)]) {
-            Some(Form::Size(name)) => match term[name].head() {
+            Some(Form::Number { value: Number::Size(name), .. }) => match term[name].head() {
                 Head::Op(name) => numbers.get(&name).copied(),
                 _ => None,
             },
@@ -56,7 +56,7 @@ pub fn thawed(operators: &Operators, term: &Term, tensors: &BTreeSet<Symbol>) ->
     let mut made = Term::default();
     rebuild(term.as_ref(), |_, node| {
         let root = match operators.form(&node) {
-            Some(Form::Frozen(root)) => Some(root),
+            Some(Form::View { address: root, view: View::ReadOnly }) => Some(root),
             _ => None,
         };
         let of = root.and_then(|root| match made[root].children() {

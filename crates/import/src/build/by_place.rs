@@ -7,6 +7,7 @@ use crate::graph::{Elem, Id, Op, is_one};
 use crate::words::{ADD, DIV, MAX, MIN, MUL};
 use crate::write::known;
 use ember_model::Extent;
+use ember_values::operation::Comparison;
 use ember_values::scalar::DType;
 
 /// The most columns of positions that are looked up one by one.
@@ -221,7 +222,7 @@ impl Builder {
     pub(super) fn counted_from_the_end(&mut self, index: Id, n: u64) -> Built {
         let elem = self.elem(index);
         let (zero, n) = (self.number(0.0, elem)?, self.number(n as f64, elem)?);
-        let negative = self.compare("lt", index, zero)?;
+        let negative = self.compare(Comparison::Less.word(), index, zero)?;
         let sum = self.zip(ADD, index, n)?;
         self.choose(negative, sum, index)
     }
@@ -282,7 +283,7 @@ impl Builder {
         if let (Op::Choose, &[condition, sum, plain]) = of(index)
             && let (Op::Compare(less), &[compared, zero]) = of(condition)
             && let (Op::Zip(add), &[own, _]) = of(sum)
-            && less == "lt"
+            && less == Comparison::Less.word()
             && add == ADD
             && compared == plain
             && own == plain

@@ -6,6 +6,7 @@ use crate::graph::{Id, is_one, shown};
 use crate::layout::{Base, Laid};
 use crate::words::{ADD, CAST, DIV, LEAKY, MAP, MUL, POW, SUB, WHERE, WHERE_NUMBER};
 use ember_model::Extent;
+use ember_values::operation::Comparison;
 use ember_values::scalar::DType;
 
 impl Writer<'_> {
@@ -248,14 +249,8 @@ impl Writer<'_> {
         };
         if matches!(a.base, Base::Number(_)) {
             (a, b) = (b, a);
-            word = match word.as_str() {
-                "lt" => "gt",
-                "le" => "ge",
-                "gt" => "lt",
-                "ge" => "le",
-                word => word,
-            }
-            .to_owned();
+            let own = Comparison::ALL.iter().find(|own| own.word() == word);
+            word = own.map_or(word, |own| own.swapped().word().to_owned());
         }
         let form = self.form(&[a.clone(), b.clone(), x.clone(), y.clone()], shape)?;
         let (p, x) = (self.arrange(&a, &form, shape)?, self.arrange(&x, &form, shape)?);

@@ -1,26 +1,45 @@
-//! Nodes by their primitives, with the operators that the dialects declare for them. [`crate::make`] builds terms of them.
+//! Nodes by their forms, with the operators that the dialects declare for them. [`crate::make`] builds terms of them.
 
 use super::operators::{Operators, Unit};
 use crate::term::{Head, Node};
-use egg::{Id, Language};
-use ember_values::primitive::{Primitive, Row};
+use egg::{Id, Language, Symbol};
+use ember_values::primitive::Row;
+use ember_values::primitive::form::Form;
 
 impl Operators {
-    /// Builds a node of the operator that means a primitive on a unit, from operands in the order of the primitive's
-    /// row. If no dialect declares such an operator, the node has the primitive's name, which is no operator, so that
-    /// nothing is known of it.
-    pub fn node(&self, primitive: Primitive, unit: Option<Unit>, operands: &[Id]) -> Node {
-        let Some(name) = self.named(primitive, unit) else {
-            return Node::op(Row::of(primitive).map_or("", |row| row.name), operands);
-        };
-        let placed = self.get(name, operands.len()).and_then(|info| {
-            let mut children = operands.to_vec();
-            for (from, to) in info.positions().enumerate() {
-                *children.get_mut(to)? = *operands.get(from)?;
-            }
-            Some(children)
+    /// Builds the node on a unit that has a form; see [`Operators::spelled`].
+    pub fn node(&self, form: Form<Id>, unit: Option<Unit>) -> Node {
+        let (name, operands) = self.spelled(form, unit);
+        Node::new(Head::Op(name), &operands)
+    }
+
+    /// Returns the operator on a unit that has a form, and its operands in the order of its declaration. If no dialect
+    /// declares one, the name is that of the primitive, which is no operator, so that nothing is known of it.
+    pub fn spelled<T: Copy>(&self, form: Form<T>, unit: Option<Unit>) -> (Symbol, Vec<T>) {
+        self.written(form, unit).unwrap_or_else(|| {
+            let row = Row::of(form.shape());
+            let operands = row.and_then(|row| in_row(row, form.operands()));
+            (row.map_or("", |row| row.name).into(), operands.unwrap_or_default())
+        })
+    }
+
+    /// Returns the operator on a unit that has a form, and its operands in the order of its declaration; `None` if no
+    /// dialect declares one.
+    pub fn written<T: Copy>(&self, form: Form<T>, unit: Option<Unit>) -> Option<(Symbol, Vec<T>)> {
+        let (name, operands) = (self.named(form.shape(), unit)?, form.operands());
+        let own = self.get(name, operands.len()).and_then(|info| {
+            let places = info.form?.operands();
+            (places.len() == operands.len()).then_some(places)
         });
-        Node::new(Head::Op(name), placed.as_deref().unwrap_or(operands))
+        let operands = match own {
+            Some(places) => {
+                let mut placed = operands.clone();
+                places.iter().zip(operands).for_each(|(at, operand)| placed[*at] = operand);
+                placed
+            }
+            None => in_row(Row::of(form.shape())?, operands)?,
+        };
+        Some((name, operands))
     }
 
     /// Builds the name of a loop variable from a number. If no dialect declares these names, the node is no operator.
@@ -47,6 +66,14 @@ impl Operators {
     }
 }
 
+/// Puts the operands of a form in the order of its row.
+fn in_row<T: Copy>(row: &Row, operands: Vec<T>) -> Option<Vec<T>> {
+    let all = row.names(true);
+    let names = if all.len() == operands.len() { all } else { row.names(false) };
+    let present = row.parts().filter_map(|(part, _)| names.iter().position(|name| *name == part));
+    present.map(|at| operands.get(at).copied()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,7 +91,7 @@ mod tests {
         let (book, _) = load_text(&mut sources, &[file]).expect("well-formed rules");
         let operators = book.signature.table();
         let [address, value, hint] = [7, 8, 9].map(Id::from);
-        let put = operators.node(Primitive::Store, None, &[address, value]);
+        let put = operators.node(Form::Write { op: None, address, value }, None);
         assert_eq!(put, Node::op("put", &[value, address]));
         let set = Node::op("set", &[address, hint, value]);
         assert_eq!(operators.erased(&set), put);

@@ -15,7 +15,7 @@ use crate::sexp::{Kind as SexpKind, Sexp};
 use crate::suggest::unknown;
 use egg::Symbol;
 use ember_values::primitive::Price;
-use ember_values::primitive::form::{By, Form};
+use ember_values::primitive::form::{By, Form, Undone};
 
 /// Returns the rules of a derivation, in the order in which operators are declared.
 pub(super) fn rules(
@@ -76,7 +76,8 @@ enum Moves {
 /// Returns how an operator moves that puts a term into another environment or store.
 fn moves(info: &OpInfo) -> Option<Moves> {
     match info.form? {
-        Form::After { .. } | Form::Replaced { by: By::Lanes { .. }, .. } => Some(Moves::Lanewise),
+        Form::Undone { undone: Undone::After(_), .. }
+        | Form::Replaced { by: By::Lanes { .. }, .. } => Some(Moves::Lanewise),
         Form::Replaced { variable, .. } => Some(Moves::Anything(variable)),
         _ => None,
     }

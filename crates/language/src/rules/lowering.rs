@@ -74,14 +74,14 @@ impl Lowerings {
             let Some((key, part, meaning)) = said(book, at, rule) else { continue };
             let lowering = found.entry(key).or_default();
             match part {
-                Some(Form::Element { .. }) => {
+                None => drop(lowering.whole.get_or_insert(meaning).rule),
+                Some(Form::Extent { .. }) => drop(lowering.extent.get_or_insert(meaning).rule),
+                Some(_) => {
                     let same = |other: &Meaning| other.indices.len() == meaning.indices.len();
                     if !lowering.elements.iter().any(same) {
                         lowering.elements.push(meaning);
                     }
                 }
-                Some(_) => drop(lowering.extent.get_or_insert(meaning).rule),
-                None => drop(lowering.whole.get_or_insert(meaning).rule),
             }
         }
         found.retain(|_, lowering| lowering.is_meaning());

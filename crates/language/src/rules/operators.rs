@@ -9,9 +9,9 @@ use super::lowering::{Lowering, Lowerings};
 use crate::term::{Head, Node};
 use egg::{Id, Language, Symbol};
 pub use ember_values::primitive::form::Loop;
-use ember_values::primitive::form::{Form, Operation};
-use ember_values::primitive::{Ask, OfRank, Price, Primitive, Row, Typing, Width};
-use ember_values::scalar::{BinaryOp, UnaryOp};
+use ember_values::primitive::form::{Form, Number, Operation, Shape};
+use ember_values::primitive::{Ask, OfRank, Price, Row, Typing, Width};
+use ember_values::scalar::{BinaryOp, Linear, UnaryOp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The kind of a sort: the kind of meaning that its terms have.
@@ -111,6 +111,8 @@ pub struct OpInfo {
     pub(super) parts: Vec<Option<usize>>,
     /// Its form, over the positions of its operands.
     pub form: Option<Form<usize>>,
+    /// The shape of its form, by which operators are found.
+    pub shape: Option<Shape>,
     /// The element type.
     pub typing: Option<Typing<usize>>,
     /// The lanes.
@@ -136,18 +138,6 @@ pub struct OpInfo {
 }
 
 impl OpInfo {
-    /// Returns its primitive.
-    #[inline]
-    pub fn primitive(&self) -> Option<Primitive> {
-        self.row.map(|row| row.primitive)
-    }
-
-    /// Returns true if it means this primitive.
-    #[inline]
-    pub fn is(&self, primitive: Primitive) -> bool {
-        self.primitive() == Some(primitive)
-    }
-
     /// Returns its form over these operands; `None` if nothing declares a form.
     #[inline]
     pub fn form<T: Copy>(&self, operands: &[T]) -> Option<Form<T>> {
@@ -162,7 +152,7 @@ impl OpInfo {
     /// Returns the function of a scalar that it is.
     pub fn function(&self) -> Option<UnaryOp> {
         match self.form? {
-            Form::Unary(op, _) => Some(op),
+            Form::Unary(Operation::Is(op), _) => Some(op),
             _ => None,
         }
     }
@@ -173,12 +163,6 @@ impl OpInfo {
             Form::Binary(Operation::Is(op), _) => Some(op),
             _ => None,
         }
-    }
-
-    /// Returns the first operands in the order of the primitive's row.
-    #[inline]
-    pub fn parts<const N: usize>(&self, children: &[Id]) -> Option<[Id; N]> {
-        self.arranged(children)
     }
 
     /// Returns the first of the values at its operands' positions, in the order of the primitive's row.
@@ -214,6 +198,22 @@ impl OpInfo {
         *self.parts.get(at)?
     }
 
+    /// Returns the positions of the name, lo, hi and step, if it makes a loop variable from them.
+    pub fn variable(&self) -> Option<[usize; 4]> {
+        match self.form? {
+            Form::Variable { name, range: [lo, hi, step] } => Some([name, lo, hi, step]),
+            _ => None,
+        }
+    }
+
+    /// Returns the positions of the operation and of the lanes that it folds to a scalar.
+    pub fn folded_lanes(&self) -> Option<[usize; 2]> {
+        match self.form? {
+            Form::Fold { op, x } => Some([op, x]),
+            _ => None,
+        }
+    }
+
     /// Returns the operands of a loop, if it is one.
     pub fn looped(&self) -> Option<Loop> {
         match self.form {
@@ -230,7 +230,7 @@ impl OpInfo {
 
     /// Returns true if it has its operand's meaning, on any unit.
     pub fn is_transparent(&self) -> bool {
-        matches!(self.form, Some(Form::Same(_)))
+        matches!(self.form, Some(Form::Carried { to: None, .. }))
     }
 
     /// Returns the rank of the tensor that it makes, from the ranks of its operands.
@@ -258,7 +258,7 @@ impl OpInfo {
 pub struct Operators {
     pub(super) rows: FxHashMap<(Symbol, usize), OpInfo>,
     pub(super) makers: FxHashSet<Symbol>,
-    pub(super) named: FxHashMap<(Primitive, Option<Unit>), Symbol>,
+    pub(super) named: FxHashMap<(Shape, Option<Unit>), Symbol>,
     pub(super) boundaries: FxHashMap<(Kind, Unit), Symbol>,
     pub(super) numbered: Option<Symbol>,
     /// The meanings of operators on tensors by rules alone.
@@ -282,18 +282,6 @@ impl Operators {
         }
     }
 
-    /// Returns the operands of a node with this primitive, in the order of the primitive's row.
-    #[inline]
-    pub fn parts<const N: usize>(&self, node: &Node, primitive: Primitive) -> Option<[Id; N]> {
-        self.of(node).filter(|info| info.is(primitive))?.parts(node.children())
-    }
-
-    /// Returns the primitive of a node.
-    #[inline]
-    pub fn primitive(&self, node: &Node) -> Option<Primitive> {
-        self.of(node)?.primitive()
-    }
-
     /// Returns the position of the variable that an operator binds, and the position of the operand in which it is
     /// bound.
     #[inline]
@@ -315,9 +303,14 @@ impl Operators {
         self.makers.contains(&name)
     }
 
-    /// Returns the operator that means a primitive on a unit; the first one declared if there are several.
-    pub fn named(&self, primitive: Primitive, unit: Option<Unit>) -> Option<Symbol> {
-        self.named.get(&(primitive, unit)).copied()
+    /// Returns the operator whose form has a shape on a unit; the first one declared if there are several.
+    pub fn named(&self, shape: Shape, unit: Option<Unit>) -> Option<Symbol> {
+        self.named.get(&(shape, unit)).copied()
+    }
+
+    /// Returns the operator that makes loop variables that run on no unit yet.
+    pub fn declarer(&self) -> Option<Symbol> {
+        self.named(Form::Variable { name: (), range: [(); 3] }, None)
     }
 
     /// Returns the boundary from terms of a kind that run on no unit yet to a unit; the first one declared if there are
@@ -363,10 +356,8 @@ impl Operators {
 
     /// Returns the name, lo, hi and step of a loop variable.
     pub fn variable(&self, node: &Node) -> Option<[Id; 4]> {
-        match self.form(node)? {
-            Form::Variable { name, range: [lo, hi, step] } => Some([name, lo, hi, step]),
-            _ => None,
-        }
+        let places = self.of(node)?.variable()?;
+        Some(places.map(|at| node.children()[at]))
     }
 
     /// Returns the address of a load without anything before it.
@@ -388,7 +379,7 @@ impl Operators {
     /// Returns the literal number of a typed constant.
     pub fn literal(&self, node: &Node) -> Option<Id> {
         match self.form(node)? {
-            Form::Literal(number) => Some(number),
+            Form::Number { value: Number::Literal(number), .. } => Some(number),
             _ => None,
         }
     }
@@ -397,6 +388,16 @@ impl Operators {
     pub fn binary(&self, node: &Node, op: BinaryOp) -> Option<[Id; 2]> {
         match self.form(node)? {
             Form::Binary(own, operands) => (own == Operation::Is(op)).then_some(operands),
+            _ => None,
+        }
+    }
+
+    /// Returns the operands of a node that does this to linear forms.
+    pub fn linear(&self, node: &Node, effect: Linear) -> Option<[Id; 2]> {
+        match self.form(node)? {
+            Form::Binary(Operation::Is(op), operands) => {
+                (op.linear() == Some(effect)).then_some(operands)
+            }
             _ => None,
         }
     }

@@ -9,7 +9,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::suggest::unknown;
 use egg::Symbol;
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, Sequence};
 use ember_values::primitive::{Ask, Row};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -34,7 +34,7 @@ impl Operators {
         operators
     }
 
-    /// Finds operators by their primitives, and boundaries by their units. An operator that declares its primitive
+    /// Finds operators by the shapes of their forms, and boundaries by their units. An operator that declares its primitive
     /// itself precedes those that erase to it. A boundary counts only if such an operator makes terms of its operand's
     /// sort, because a user's own level may lie between two levels.
     fn index(&mut self, signature: &Signature) {
@@ -51,8 +51,8 @@ impl Operators {
         let (mut named, mut boundaries) = (FxHashMap::default(), FxHashMap::default());
         let (own, erasing): (Vec<_>, Vec<_>) = declared().partition(|(_, info)| says(info));
         for (op, info) in own.into_iter().chain(erasing) {
-            if let Some(primitive) = info.primitive().filter(|_| !info.boundary) {
-                named.entry((primitive, info.unit)).or_insert(op.name);
+            if let Some(shape) = info.shape.filter(|_| !info.boundary) {
+                named.entry((shape, info.unit)).or_insert(op.name);
             }
             let of_basic = || match &op.args[..] {
                 [of] => of.named().is_none_or(|sort| basic.contains(&sort)),
@@ -74,7 +74,7 @@ impl Operators {
         let mut all = signature.operators().iter();
         let called = all.find_map(|op| {
             let info = self.get(op.name, op.args.len())?;
-            let Some(Form::Variable { name, .. }) = info.form else { return None };
+            let [name, ..] = info.variable()?;
             op.args.get(name)?.named()
         })?;
         let number = SortTerm::Is(Sort::named(Sort::VALUE));
@@ -174,7 +174,7 @@ impl Resolver<'_> {
         // A barrier separates memory accesses without accessing addresses itself, so no set of addresses describes its
         // effect.
         let said = attributes.reads.is_some() || attributes.writes.is_some() || row.is_some();
-        let parts_memory = row.is_some_and(|row| row.form == Form::Barrier);
+        let parts_memory = row.is_some_and(|row| row.form == Form::Sequence(Sequence::Barrier));
         let literals = row.into_iter().flat_map(|row| row.literals).filter_map(|name| at(name));
         OpInfo {
             name: op.name,
@@ -184,6 +184,7 @@ impl Resolver<'_> {
             erased,
             erasure,
             form: row.and_then(|row| row.form.over(at)),
+            shape: row.map(|row| row.form.shape()),
             typing,
             width,
             touches: (said && !parts_memory).then_some(Touches { reads, writes }),

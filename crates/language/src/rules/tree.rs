@@ -12,9 +12,20 @@ use std::collections::BTreeMap;
 /// The operator that computes a number when a rule is applied: `(! add ?n 1)`.
 pub const COMPUTE: &str = "!";
 
-/// The operations of `!`.
-pub const COMPUTE_OPS: [BinaryOp; 6] =
-    [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Min, BinaryOp::Max];
+/// The operations of `!`: those from integers of any size to integers.
+pub const COMPUTE_OPS: [BinaryOp; 6] = {
+    let (mut found, mut count, mut at) = ([BinaryOp::ALL[0]; 6], 0, 0);
+    while at < BinaryOp::ALL.len() {
+        let op = BinaryOp::ALL[at];
+        if op.solver().is_some() && !op.compares() {
+            found[count] = op;
+            count += 1;
+        }
+        at += 1;
+    }
+    assert!(count == found.len());
+    found
+};
 
 /// The head of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,9 @@
 //! The keywords of rule files and their meanings, for editors.
 
 use super::attributes::ATTRIBUTES;
+use super::tree::{COMPUTE, COMPUTE_OPS};
+use ember_values::scalar::BinaryOp;
+use std::sync::LazyLock;
 
 /// A word of the rule language.
 #[derive(Clone, Copy, Debug)]
@@ -150,12 +153,6 @@ const WORDS: &[Word] = &[
     word("sketch", "?", "?", "Anything."),
     word("sketch", "?contains", "(?contains SKETCH)", "What looks so, somewhere in it."),
     word("sketch", "?or", "(?or SKETCH …)", "One of several."),
-    word("operation", "add", "(! add ?a ?b)", "The sum, computed when the rule is applied."),
-    word("operation", "sub", "(! sub ?a ?b)", "The difference, computed when the rule is applied."),
-    word("operation", "mul", "(! mul ?a ?b)", "The product, computed when the rule is applied."),
-    word("operation", "div", "(! div ?a ?b)", "The quotient, computed when the rule is applied."),
-    word("operation", "min", "(! min ?a ?b)", "The lesser, computed when the rule is applied."),
-    word("operation", "max", "(! max ?a ?b)", "The greater, computed when the rule is applied."),
     word("phase", "lower", ":phase lower", "To the next level."),
     word("phase", "optimise", ":phase optimise", "One program of a level for another."),
     word("phase", "decouple", ":phase decouple", "The split between the units."),
@@ -171,9 +168,18 @@ const WORDS: &[Word] = &[
     word("exactness", "approx", ":exact approx", "Nearly the same."),
 ];
 
+/// The operations of `!`. Their usage is made once, and never freed.
+static OPERATIONS: LazyLock<Vec<Word>> = LazyLock::new(|| {
+    let operation = |op: BinaryOp| {
+        let usage = format!("({COMPUTE} {} ?a ?b)", op.name()).leak();
+        word("operation", op.name(), usage, "Computed from integers when the rule is applied.")
+    };
+    COMPUTE_OPS.into_iter().map(operation).collect()
+});
+
 /// Returns every word, including the attributes of operators.
 pub fn all() -> impl Iterator<Item = &'static Word> {
-    WORDS.iter().chain(ATTRIBUTES)
+    WORDS.iter().chain(OPERATIONS.iter()).chain(ATTRIBUTES)
 }
 
 /// Returns the words of a kind.

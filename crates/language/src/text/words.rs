@@ -4,7 +4,7 @@
 use crate::rules::{Loop, OpInfo, Operator, Signature, Sort, SortTerm};
 use crate::term::Node;
 use egg::Symbol;
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, Number, Sequence, View};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kinds of things in a model that have names.
@@ -24,7 +24,7 @@ impl Named {
         match form {
             Form::Root { written: false, .. } => Some(Named::Input),
             Form::Root { written: true, .. } => Some(Named::Output),
-            Form::Size(_) => Some(Named::Size),
+            Form::Number { value: Number::Size(_), .. } => Some(Named::Size),
             _ => None,
         }
     }
@@ -82,7 +82,7 @@ impl<'a> Words<'a> {
                 words.roots.entry((named, result)).or_insert(op.name);
                 words.plain.entry(named).or_insert((op.name, result));
             }
-            if let Some(Form::Sequence(Some(_))) = form {
+            if let Some(Form::Sequence(Sequence::Two(_))) = form {
                 words.sequences.entry(result).or_insert(op.name);
             }
             if let [SortTerm::Is(from)] = op.args[..]
@@ -101,7 +101,7 @@ impl<'a> Words<'a> {
     }
 
     fn maker_by(&self, op: &Operator, sort: Sort) -> Option<Maker> {
-        self.info(op).filter(|info| matches!(info.form, Some(Form::Variable { .. })))?;
+        self.info(op)?.variable()?;
         let sorts: Option<Vec<Sort>> = op.args.iter().map(|sort| sort.named()).collect();
         let (SortTerm::Is(result), Some(sorts)) = (op.result, sorts) else { return None };
         let (name, bounds) = sorts.split_first()?;
@@ -209,8 +209,9 @@ impl<'a> Words<'a> {
     pub(super) fn repeated(&self, name: Symbol, operands: usize) -> Option<&'a Operator> {
         let form = |op: &Operator| self.info(op)?.form;
         let op = self.signature.operator(name, 2)?;
-        (operands > 2 || operands == 1 && matches!(form(op), Some(Form::Index { .. })))
-            .then_some(())?;
+        (operands > 2
+            || operands == 1 && matches!(form(op), Some(Form::View { view: View::At(_), .. })))
+        .then_some(())?;
         let chained = op.args[0] == op.result && op.args[1] != op.result;
         let free = self.signature.operator(name, operands).is_none();
         (chained && free && op.result.named().is_some()).then_some(op)

@@ -6,7 +6,7 @@ use super::operator::{Composite, Form, Value, Written};
 use super::read::Reader;
 use super::{Argument, Expr, Extent, Part, places};
 use ember_language::sexp::Sexp;
-use ember_values::operation::{self, Function, Kernel, Reads};
+use ember_values::operation::{self, Combined, Function, Kernel, Reads};
 use ember_values::scalar::BinaryOp;
 use std::borrow::Cow;
 
@@ -61,13 +61,14 @@ fn softmax(reader: &mut Reader, written: &Written) -> Option<Value> {
     let x = reader.ranked(item, "a tensor", 2..=3, Reads::Often)?;
     reader.floating(item, written.name, &x)?;
     debug_assert!(is_cheap(&x));
-    let most = reader.stored_part(written, Kernel::Fold(BinaryOp::Max), vec![(x.clone(), item)])?;
+    let most =
+        reader.stored_part(written, Kernel::Fold(Combined::Maximum), vec![(x.clone(), item)])?;
     let shifted =
         reader.part(written, Kernel::ByRow(Some(BinaryOp::Sub)), vec![(x, item), (most, item)])?;
     let raised =
         reader.stored_part(written, Kernel::Map(Some(Function::Exp)), vec![(shifted, item)])?;
     let total =
-        reader.stored_part(written, Kernel::Fold(BinaryOp::Add), vec![(raised.clone(), item)])?;
+        reader.stored_part(written, Kernel::Fold(Combined::Sum), vec![(raised.clone(), item)])?;
     let shares = vec![(raised, item), (total, item)];
     reader.part(written, Kernel::ByRow(Some(BinaryOp::Div)), shares).map(Value::Whole)
 }

@@ -10,7 +10,7 @@ use ember_language::rules::{Definition, Kind as SortKind, Operators};
 use ember_language::sexp::{Kind, Sexp};
 use ember_language::term::{Head, Node};
 use ember_values::operation::{self, WORDS};
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, Number, View};
 
 /// The maximum number of words that definitions may add to one model.
 const MAX_WORDS: usize = 100_000;
@@ -104,7 +104,10 @@ fn word(node: &Node, written: &[Sexp], span: Span, operators: &Operators) -> Kin
     let info = operators.of(node);
     let only = match info.and_then(|info| info.form(&operands)) {
         Some(Form::Root { name: only, .. })
-        | Some(Form::Frozen(only) | Form::Stored(only) | Form::Literal(only)) => Some(only),
+        | Some(
+            Form::View { address: only, view: View::ReadOnly | View::Tensor }
+            | Form::Number { value: Number::Literal(only), .. },
+        ) => Some(only),
         _ => None,
     };
     let stored = info.filter(|own| own.kind == Some(SortKind::Address));

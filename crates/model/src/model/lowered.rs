@@ -112,8 +112,10 @@ pub(super) fn result(reader: &mut Reader, form: &Form) -> Result {
     };
     let rank = info.rank_from(|at| Some(tensor(at)?.0.shape.len()));
     let (Some(rank), Some(extent)) = (rank, extent) else {
+        let shape = form::Form::Extent { of: form::Holder::Tensor(()), k: () };
+        let (extent, _) = operators.spelled(shape, None);
         let help = format!(
-            "add a rule for `(emb.extent ({name} …) ?k)`, and `:rank` if it is always the same"
+            "add a rule for `({extent} ({name} …) ?k)`, and `:rank` if it is always the same"
         );
         return unsaid(reader, form, "extents", &help);
     };
@@ -190,7 +192,7 @@ impl Extents<'_, '_> {
         }
         match self.operators.form(node)? {
             form::Form::Extent { of, k: k_of } => {
-                let of = self.operand(of)?;
+                let of = self.operand(of.operand())?;
                 match self.value(k_of, k)? {
                     Extent::Const(k) => of.shape.get(usize::try_from(k).ok()?).cloned(),
                     _ => None,

@@ -10,7 +10,7 @@ use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, Undone};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(super) fn outermost(
     let Some(mut root) = term.len().checked_sub(1).map(Id::from) else { return Vec::new() };
     let mut classes = vec![class];
     let forgotten = |node: &Node| match operators.form(node)? {
-        Form::Forget { statement, .. } => Some(statement),
+        Form::Undone { statement, undone: Undone::Tensor(_) } => Some(statement),
         _ => None,
     };
     while let Some(body) = forgotten(&term[root]) {

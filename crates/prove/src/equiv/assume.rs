@@ -10,7 +10,7 @@ use super::declare::{Declarations, Declared, Purpose};
 use super::equation::Equation;
 use super::forms::{atom, printed};
 use super::layout::{STEPS, only_inputs, store, stored};
-use super::primitives::parts;
+use super::primitives::form;
 use super::sides::{What, program};
 use ember_interpret::Interpreter;
 use ember_language::diagnostic::{Checked, Diagnostic};
@@ -19,7 +19,7 @@ use ember_language::sexp::Sexp;
 use ember_language::term::Term;
 use ember_language::text::written_out;
 use ember_targets::tensor::Tensor;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{Form, Operation};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::collections::BTreeMap;
 
@@ -176,10 +176,9 @@ impl Reading<'_> {
         let operators = self.book.signature.table();
         let (full, check) = self.integer(condition)?;
         let mut equations = Vec::new();
-        for op in BinaryOp::ALL.into_iter().filter(|op| op.compares()) {
-            let Some([a, b]) = parts::<2>(operators, &full, Primitive::Binary(op)) else {
-                continue;
-            };
+        if let Some(Form::Binary(Operation::Is(op), [a, b])) = form(operators, &full)
+            && op.compares()
+        {
             equations.push(self.equation("", [full.clone(), atom("1")]));
             let lesser = |a: &Sexp, b: &Sexp| Equation::lesser(operators, [a, b]);
             let dtype = self.storing(&lesser(a, b)).ok().and_then(|term| self.dtype(&term));

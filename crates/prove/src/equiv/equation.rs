@@ -4,7 +4,7 @@
 use super::declare::Declared;
 use super::forms::{atom, form, list, printed, text};
 use super::layout::Index;
-use super::primitives::{self, parts};
+use super::primitives;
 use egg::{PatternAst, Symbol, Var};
 use ember_language::conditions::PREDICATES;
 use ember_language::diagnostic::{FileId, Span};
@@ -14,7 +14,8 @@ use ember_language::rules::{
 use ember_language::sexp::Sexp;
 use ember_language::term::Node;
 use ember_model::Extent;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::{Form, Number, Operation, View};
 use ember_values::scalar::BinaryOp;
 use thiserror::Error;
 
@@ -59,19 +60,18 @@ pub(super) fn equations(
 ) -> Result<Vec<Equation>, NoEquation> {
     let name = &declared.name;
     let variable = |index: &Index| format!("?{}", index.name);
-    let written = |primitive: Primitive, parts: Vec<Sexp>| {
-        primitives::written(operators, Span::new(FileId::default(), 0..0), primitive, parts)
-    };
-    let iv = |index: &Index| written(Primitive::Iv, vec![atom(variable(index))]);
+    let nowhere = Span::new(FileId::default(), 0..0);
+    let written = |form: Form<&Sexp>| primitives::written(operators, nowhere, form);
+    let iv = |index: &Index| written(Form::Iv(&atom(variable(index))));
     let within = |index: &Index, lo: Sexp, hi: Sexp| {
         let own = variable(index);
-        let parts = vec![atom(format!("{own}-name")), lo, hi, atom(format!("{own}-step"))];
-        (own, written(Primitive::Variable, parts))
+        let (name, step) = (atom(format!("{own}-name")), atom(format!("{own}-step")));
+        (own, written(Form::Variable { name: &name, range: [&lo, &hi, &step] }))
     };
-    let mut place = written(Primitive::Root(false), vec![atom(format!("%{name}"))]);
+    let mut place = written(Form::Root { name: &atom(format!("%{name}")), written: false });
     for (index, range) in indices.iter().zip(ranges) {
         let at = if range.is_some() { iv(index) } else { atom(variable(index)) };
-        place = written(Primitive::Index, vec![place, at]);
+        place = written(Form::View { address: &place, view: View::At(&at) });
     }
     let bounds = indices.iter().zip(ranges).filter_map(|(index, range)| {
         let [lo, hi] = range.clone()?;
@@ -81,11 +81,11 @@ pub(super) fn equations(
     let plain = || indices.iter().zip(ranges).filter(|(_, range)| range.is_none());
     // The reverse direction matches any load in either program, so that it must determine all indices of the element.
     let both = bounds.is_empty()
-        && parts::<1>(operators, value, Primitive::Load).is_some()
+        && matches!(primitives::form(operators, value), Some(Form::Loaded { early: None, .. }))
         && plain().all(|(index, _)| value.words().any(|word| word == variable(index)));
     let mut all = vec![Equation {
         name: format!("layout:{name}"),
-        sides: [written(Primitive::Load, vec![place]), value.clone()],
+        sides: [written(Form::Loaded { address: &place, early: None }), value.clone()],
         bounds,
         scalars: plain().map(|(index, _)| variable(index)).collect(),
         both,
@@ -93,7 +93,10 @@ pub(super) fn equations(
     }];
     let extent = |extent: &Extent| match extent {
         Extent::Const(n) => atom(n.to_string()),
-        Extent::Size { .. } => written(Primitive::Size, vec![atom(format!("%{extent}"))]),
+        Extent::Size { .. } => {
+            let name = atom(format!("%{extent}"));
+            written(Form::Number { value: Number::Size(&name), dtype: Typing::I64 })
+        }
     };
     for (k, range) in ranges.iter().enumerate() {
         let Some([_, hi]) = range.as_ref().filter(|[lo, _]| lo.atom() == Some("0")) else {
@@ -131,8 +134,8 @@ impl Equation {
 
     /// Returns the lesser of two values.
     pub fn lesser(operators: &Operators, [a, b]: [&Sexp; 2]) -> Sexp {
-        let parts = vec![a.clone(), b.clone()];
-        primitives::written(operators, a.span, Primitive::Binary(BinaryOp::Min), parts)
+        let least = Form::Binary(Operation::Is(BinaryOp::Min), [a, b]);
+        primitives::written(operators, a.span, least)
     }
 
     /// Returns the equation as a certificate declares it.

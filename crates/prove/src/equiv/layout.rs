@@ -22,7 +22,8 @@ use ember_language::rules::{Operators, RuleBook};
 use ember_language::sexp::Sexp;
 use ember_language::term::Term;
 use ember_language::text::{list, word, written_out};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::{Form, Holder, Loop, View};
 use ember_values::scalar::DType;
 use std::borrow::Cow;
 
@@ -153,7 +154,8 @@ fn read(
     }
     let fill = fill(form.span, (name, &indices), value, (book, declarations))?;
     let mut known = fill.as_ref().iter().filter_map(|node| operators.of(node));
-    if known.any(|info| info.binds.is_some() && !info.is(Primitive::For)) {
+    if known.any(|info| info.binds.is_some() && info.looped().is_none_or(|own| own.folds.is_some()))
+    {
         let error = Diagnostic::error("a loop in a layout", value.span, "not a single value");
         return Err(vec![error.with_help("an element is arithmetic on elements of other inputs")]);
     }
@@ -162,7 +164,8 @@ fn read(
         let own = dtype.map_or("of no known type", DType::name);
         let message = format!("`{name}` is {}, and its layout {own}", declared.dtype);
         let error = Diagnostic::error(message, value.span, "the value of an element");
-        return Err(vec![error.with_help("`(scf.cast DTYPE VALUE)` converts")]);
+        let cast = called(operators, Form::Carried { x: (), to: Some(Typing::Named(())) });
+        return Err(vec![error.with_help(format!("`({cast} DTYPE VALUE)` converts"))]);
     }
     let equations = equations(operators, declared, &indices, &full, &ranges)
         .map_err(|why| vec![Diagnostic::error("not a layout", form.span, why.to_string())])?;
@@ -188,7 +191,7 @@ impl Index {
         let own = word(self.span, &format!("?{}", self.name));
         match self.range {
             None => own,
-            Some(_) => written(operators, self.span, Primitive::Iv, vec![own]),
+            Some(_) => written(operators, self.span, Form::Iv(&own)),
         }
     }
 }
@@ -225,7 +228,7 @@ pub(super) fn stored(fill: &Term, book: &RuleBook, declarations: &Declarations) 
     let mut egraph = EGraph::new(facts);
     let mut found = None;
     rebuild(fill.as_ref(), |_, node| {
-        if let Some([_, value]) = operators.parts(&node, Primitive::Store) {
+        if let Some(Form::Write { op: None, value, .. }) = operators.form(&node) {
             found = egraph[value].data.dtype;
         }
         egraph.add(node)
@@ -240,9 +243,10 @@ pub(super) fn store(
     (name, indices): (&str, impl Iterator<Item = Sexp>),
     value: &Sexp,
 ) -> Sexp {
-    let tensor = [called(operators, Primitive::Index), name].map(|part| word(span, part));
-    let place = list(span, tensor.into_iter().chain(indices).collect());
-    written(operators, span, Primitive::Store, vec![place, value.clone()])
+    let at = called(operators, Form::View { address: (), view: View::At(()) });
+    let tensor = [at, name].map(|part| word(span, part));
+    let address = list(span, tensor.into_iter().chain(indices).collect());
+    written(operators, span, Form::Write { op: None, address: &address, value })
 }
 
 /// Builds the loops that fill a tensor. Loops over restricted indices are innermost, because their bounds may depend on
@@ -263,11 +267,14 @@ fn fill(
         indices.iter().enumerate().partition(|(_, index)| index.range.is_some());
     for (k, index) in told.into_iter().chain(all) {
         let [lo, hi] = index.range.clone().unwrap_or_else(|| {
-            let whole = vec![word(span, name), word(span, &k.to_string())];
-            [word(span, "0"), written(operators, span, Primitive::Dim, whole)]
+            let (tensor, k) = (word(span, name), word(span, &k.to_string()));
+            let extent = Form::Extent { of: Holder::Address(&tensor), k: &k };
+            [word(span, "0"), written(operators, span, extent)]
         });
-        let parts = vec![at(index), lo, hi, word(span, "1"), body];
-        body = written(operators, span, Primitive::For, parts);
+        let (variable, step) = (&at(index), &word(span, "1"));
+        let (folds, access) = (None, None);
+        let own = Loop { variable, lo: &lo, hi: &hi, step, body: &body, folds, access };
+        body = written(operators, span, Form::Loop(own));
     }
     match program(book, &body, &writing)? {
         What::Term { term, .. } => Ok(term),

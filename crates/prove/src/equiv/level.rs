@@ -6,7 +6,7 @@ use crate::chains::Terms;
 use egg::{Id, Symbol};
 use ember_language::rules::{Kind, Signature, Sort, SortTerm, Unit};
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{Form, Sequence, Shape};
 use std::collections::BTreeSet;
 
 /// A level of programs.
@@ -21,9 +21,12 @@ pub struct Level {
     barrier: Option<Symbol>,
 }
 
+/// The shape of one statement after another.
+const TWO: Shape = Form::Sequence(Sequence::Two([(); 2]));
+
 /// Returns the sort of statements that run on one processor: the result of the first sequence operator.
 pub(super) fn statements(signature: &Signature) -> Sort {
-    let seq = signature.table().named(Primitive::Seq, None);
+    let seq = signature.table().named(TWO, None);
     let seq = seq.and_then(|name| signature.operator(name, 2)?.result.named());
     seq.unwrap_or_else(|| Sort::named(""))
 }
@@ -55,19 +58,20 @@ impl Level {
     }
 
     fn at(signature: &Signature, sort: Sort) -> Level {
-        let is = |primitive: Primitive| {
+        let is = |shape: Shape| {
             let mut operators = signature.operators().iter();
             let found = operators.find(|op| {
                 let info = signature.table().get(op.name, op.args.len());
-                op.result == SortTerm::Is(sort) && info.is_some_and(|info| info.is(primitive))
+                op.result == SortTerm::Is(sort)
+                    && info.is_some_and(|info| info.shape == Some(shape))
             });
             found.map(|op| op.name)
         };
         Level {
             sort,
             crossing: way(signature, statements(signature), sort).unwrap_or_default(),
-            seq: is(Primitive::Seq),
-            barrier: is(Primitive::Barrier),
+            seq: is(TWO),
+            barrier: is(Form::Sequence(Sequence::Barrier)),
         }
     }
 

@@ -18,8 +18,7 @@ use ember_language::erase::erased_as_far;
 use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::term::{Head, Node, Term};
-use ember_values::primitive::Primitive;
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, Sequence, View};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Corresponding parts of both programs.
@@ -94,13 +93,13 @@ fn statements(
     while let Some((at, around)) = open.pop() {
         let node = &program[at];
         match operators.form(node) {
-            Some(Form::Same(statement)) => {
+            Some(Form::Carried { x: statement, to: None }) => {
                 open.push((statement, around.into_iter().chain([node.head()]).collect()));
             }
-            Some(Form::Sequence(Some([first, then]))) => {
+            Some(Form::Sequence(Sequence::Two([first, then]))) => {
                 open.extend([(then, around.clone()), (first, around)]);
             }
-            Some(Form::Barrier) => since = (Tensors::new(), Tensors::new()),
+            Some(Form::Sequence(Sequence::Barrier)) => since = (Tensors::new(), Tensors::new()),
             _ => {
                 let mut term = Terms::of(program, at);
                 let effects = effects(egraph, operators, &term)?;
@@ -203,7 +202,7 @@ fn sequence(
     let mut roots = Vec::new();
     for Statement { term, .. } in statements {
         let root = rebuild(term.as_ref(), |_, node| match operators.form(&node) {
-            Some(Form::Frozen(thawed)) => thawed,
+            Some(Form::View { address: thawed, view: View::ReadOnly }) => thawed,
             Some(Form::Root { name, written: true }) => {
                 let unit = operators.of(&node).and_then(|info| info.unit);
                 let out = made.add(node);
@@ -211,7 +210,10 @@ fn sequence(
                 let fixed = matches!(known, Some(Head::Op(name)) if !written.contains(&name));
                 match fixed {
                     false => out,
-                    true => made.add(operators.node(Primitive::Freeze, unit, &[out])),
+                    true => {
+                        let frozen = Form::View { address: out, view: View::ReadOnly };
+                        made.add(operators.node(frozen, unit))
+                    }
                 }
             }
             _ => made.add(node),

@@ -1,47 +1,29 @@
-//! Writes and reads primitives in text, under the names that the dialects give them.
+//! Writes and reads forms in text, under the names that the dialects give them.
 
-use egg::{Id, Language};
 use ember_language::diagnostic::Span;
 use ember_language::rules::Operators;
 use ember_language::sexp::Sexp;
-use ember_language::term::Node;
 use ember_language::text::{list, word};
-use ember_values::primitive::{Primitive, Row};
+use ember_values::primitive::form::{Form, Shape};
 
-/// Returns the name of a primitive that belongs to no unit.
-pub(super) fn name(operators: &Operators, primitive: Primitive) -> &'static str {
-    let declared = operators.named(primitive, None).map(|name| name.as_str());
-    declared.or_else(|| Row::of(primitive).map(|row| row.name)).unwrap_or_default()
+/// Returns the name of the operator that has a shape and belongs to no unit.
+pub(super) fn name(operators: &Operators, shape: Shape) -> &'static str {
+    operators.spelled(shape, None).0.as_str()
 }
 
-/// Writes a primitive from operands in the order of its row.
-pub(super) fn written(
-    operators: &Operators,
-    span: Span,
-    primitive: Primitive,
-    parts: Vec<Sexp>,
-) -> Sexp {
-    let places: Vec<Id> = (0..parts.len()).map(Id::from).collect();
-    let node: Node = operators.node(primitive, None, &places);
-    let head = word(span, node.name().unwrap_or_default());
-    match node.children() {
-        [] => head,
-        children => {
-            let parts = children.iter().map(|at| parts[usize::from(*at)].clone());
-            list(span, std::iter::once(head).chain(parts).collect())
-        }
+/// Writes a form that belongs to no unit.
+pub(super) fn written(operators: &Operators, span: Span, form: Form<&Sexp>) -> Sexp {
+    let (name, operands) = operators.spelled(form, None);
+    let head = word(span, name.as_str());
+    match operands.is_empty() {
+        true => head,
+        false => list(span, std::iter::once(head).chain(operands.into_iter().cloned()).collect()),
     }
 }
 
-/// Returns the operands of a primitive in a text, in the order of its row.
-pub(super) fn parts<'t, const N: usize>(
-    operators: &Operators,
-    text: &'t Sexp,
-    primitive: Primitive,
-) -> Option<[&'t Sexp; N]> {
+/// Returns the form of a text.
+pub(super) fn form<'t>(operators: &Operators, text: &'t Sexp) -> Option<Form<&'t Sexp>> {
     let (name, items) = text.form()?;
-    let info = operators.get(name.into(), items.len()).filter(|info| info.is(primitive))?;
-    let places: Vec<Id> = (0..items.len()).map(Id::from).collect();
-    let found: [Id; N] = info.parts(&places)?;
-    Some(found.map(|at| &items[usize::from(at)]))
+    let operands: Vec<&Sexp> = items.iter().collect();
+    operators.get(name.into(), items.len())?.form(&operands)
 }

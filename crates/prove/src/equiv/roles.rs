@@ -8,8 +8,8 @@ use egg::Id;
 use ember_language::rules::Operators;
 use ember_language::term::{Head, Term};
 use ember_model::Extent;
-use ember_values::primitive::form::{Form, Operation};
-use ember_values::scalar::BinaryOp;
+use ember_values::primitive::form::{Form, Operation, View};
+use ember_values::scalar::Linear;
 use std::collections::BTreeMap;
 
 /// The role of an input's elements.
@@ -96,7 +96,9 @@ impl Roles {
         // The extent that each loop variable indexes, if there is one.
         let mut indexed: BTreeMap<Id, Extent> = BTreeMap::new();
         for node in term {
-            let Some(Form::Index { address, index }) = operators.form(node) else { continue };
+            let Some(Form::View { address, view: View::At(index) }) = operators.form(node) else {
+                continue;
+            };
             let Some(extent) = extent(address) else { continue };
             for leaf in used.leaves(index) {
                 match leaf {
@@ -144,14 +146,13 @@ impl Used<'_> {
         let mut open = vec![index];
         for _ in 0..MOST {
             let Some(id) = open.pop() else { break };
-            match self.operators.form(&self.term[id]) {
-                Some(Form::Iv(variable)) => found.push(Leaf::Variable(variable)),
+            let node = &self.term[id];
+            found.extend(self.operators.iv(node).map(Leaf::Variable));
+            match self.operators.form(node) {
                 Some(Form::Loaded { address, early: None }) => {
                     found.extend(self.place(address).map(|(name, _)| Leaf::Loaded(name)));
                 }
-                Some(
-                    Form::Same(x) | Form::Converted(x) | Form::Spread { x, below: Some(_), .. },
-                ) => {
+                Some(Form::Carried { x, .. } | Form::Spread { x, below: Some(_), .. }) => {
                     open.push(x);
                 }
                 Some(Form::Binary(op, operands)) if self.keeps(op) => {
@@ -167,7 +168,7 @@ impl Used<'_> {
     /// any.
     fn keeps(&self, op: Operation<Id>) -> bool {
         match op {
-            Operation::Is(op) => matches!(op, BinaryOp::Add | BinaryOp::Min | BinaryOp::Max),
+            Operation::Is(op) => op.linear() == Some(Linear::Sum) || op.chooses().is_some(),
             Operation::Named(_) => true,
         }
     }
@@ -178,10 +179,10 @@ impl Used<'_> {
         let mut indices = 0;
         loop {
             match self.operators.form(&self.term[at])? {
-                Form::Same(address) | Form::Frozen(address) => at = address,
-                Form::Index { address, .. } => {
+                Form::Carried { x, to: None } => at = x,
+                Form::View { address, view: view @ (View::At(_) | View::ReadOnly) } => {
                     at = address;
-                    indices += 1;
+                    indices += usize::from(view.index().is_some());
                 }
                 Form::Root { name, .. } => {
                     let Head::Op(name) = self.term[name].head() else { return None };

@@ -8,7 +8,6 @@ use super::types::Hole;
 use egg::{ENodeOrVar, Id, Language, Var};
 use ember_language::rules::{Kind, Loop};
 use ember_language::term::Node;
-use ember_values::primitive::Primitive;
 
 /// An address that a term has.
 #[derive(Clone, Copy, Debug)]
@@ -50,8 +49,8 @@ impl Grow<'_, Anywhere<'_>> {
         let mut open = vec![term];
         while let Some(id) = open.pop() {
             let node = &self.terms[id];
-            match operators.parts::<1>(node, Primitive::Iv) {
-                Some([variable]) if scope.vars.contains(&variable) => {}
+            match operators.iv(node) {
+                Some(variable) if scope.vars.contains(&variable) => {}
                 Some(_) => return false,
                 None => open.extend(node.children()),
             }

@@ -10,7 +10,6 @@ use super::world::{COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, extreme, tensor
 use egg::{Id, Var};
 use ember_language::rules::{Kind, Loop};
 use ember_language::term::Node;
-use ember_values::primitive::Primitive;
 use ember_values::scalar::DType;
 use fastrand::Rng;
 
@@ -219,8 +218,8 @@ impl Setting for Anywhere<'_> {
         build.bind_again(own, children)
     }
 
-    fn bind(build: &mut Build<Self>, primitive: Primitive, node: &Node) -> Option<()> {
-        build.bind_elsewhere(primitive, node)
+    fn bind(build: &mut Build<Self>, node: &Node) -> Option<()> {
+        build.bind_elsewhere(node)
     }
 }
 
@@ -281,7 +280,7 @@ impl Grow<'_, Anywhere<'_>> {
         let writable = written || (!scope.read_only && often);
         let tensor = self.make().root(&tensor_name(writable, dtype, rank), writable);
         if writable && !written && self.one_in(6) {
-            return (self.make().op(Primitive::Freeze, &[tensor]), false);
+            return (self.make().frozen(tensor), false);
         }
         (tensor, writable)
     }

@@ -9,7 +9,7 @@ use super::world::COLUMNS;
 use egg::{ENodeOrVar, Id, Language, Var};
 use ember_language::rules::{Loop, Sort};
 use ember_language::term::Node;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{By, Form};
 
 /// A loop variable and its bounds.
 #[derive(Clone, Copy, Debug)]
@@ -81,12 +81,14 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     }
 
     /// Creates the variables of a term in another environment.
-    pub fn bind_elsewhere(&mut self, primitive: Primitive, node: &Node) -> Option<()> {
+    pub fn bind_elsewhere(&mut self, node: &Node) -> Option<()> {
         let operators = self.grow.grammar.operators();
-        match primitive {
-            Primitive::Vec => self.bind_block(operators.parts(node, primitive)?),
-            Primitive::Rename => self.bind_renamed(operators.parts(node, primitive)?),
-            Primitive::Fix => self.bind_fixed(operators.parts(node, primitive)?),
+        match operators.form(node) {
+            Some(Form::Replaced { variable, by, .. }) => match by {
+                By::Lanes { from, lanes, hi } => self.bind_block([from, variable, lanes, hi]),
+                By::Variable(to) => self.bind_renamed([variable, to]),
+                By::Value(value) => self.bind_fixed([variable, value]),
+            },
             _ => match operators.variable(node) {
                 Some(named) => self.bind_named(named),
                 None => Some(()),
@@ -95,7 +97,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     }
 
     /// Creates the variables of a block: the loop over its elements and the loop over blocks.
-    fn bind_block(&mut self, [v, e, n, hi, _]: [Id; 5]) -> Option<()> {
+    fn bind_block(&mut self, [v, e, n, hi]: [Id; 4]) -> Option<()> {
         if let Some(hole) = self.unknown(hi) {
             let scope = self.scope(&[], false);
             let bound = self.grow.bound(&scope, 1);
@@ -119,7 +121,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     }
 
     /// Creates the two variables of a renaming; the second has the range of the first or a part of it.
-    fn bind_renamed(&mut self, [x, y, _]: [Id; 3]) -> Option<()> {
+    fn bind_renamed(&mut self, [x, y]: [Id; 2]) -> Option<()> {
         // A renamed variable's range must be the same at every position that the renaming is pushed to.
         let scope = Scope { vars: self.pool.clone(), read_only: true };
         let mut range = self.grow.range(&scope, 1);
@@ -151,7 +153,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     }
 
     /// Creates the range of a variable that is fixed to a value, and usually a value in this range.
-    fn bind_fixed(&mut self, [x, v, _]: [Id; 3]) -> Option<()> {
+    fn bind_fixed(&mut self, [x, v]: [Id; 2]) -> Option<()> {
         let scope = Scope { vars: self.pool.clone(), read_only: true };
         let mut range = self.grow.range(&scope, 1);
         // Occasionally, it is a variable that the instance binds elsewhere.

@@ -118,10 +118,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
         if let Some(own) = info.looped() {
             self.bind_loop(own, node.children())?;
         }
-        match info.primitive() {
-            Some(primitive) => S::bind(self, primitive, node),
-            None => Some(()),
-        }
+        S::bind(self, node)
     }
 
     /// Binds a variable of the pattern before its turn comes.

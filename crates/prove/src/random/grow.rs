@@ -8,7 +8,7 @@ use egg::{Id, Var};
 use ember_language::make::Make;
 use ember_language::rules::{Kind, Loop};
 use ember_language::term::{Node, Terms};
-use ember_values::primitive::{Primitive, Typing, Width};
+use ember_values::primitive::{Typing, Width};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use fastrand::Rng;
 use std::collections::BTreeMap;
@@ -131,7 +131,7 @@ pub(crate) trait Setting: Sized {
     }
 
     /// Creates the variables of an operator that is no loop, before its operands are built.
-    fn bind(_build: &mut Build<Self>, _primitive: Primitive, _node: &Node) -> Option<()> {
+    fn bind(_build: &mut Build<Self>, _node: &Node) -> Option<()> {
         Some(())
     }
 }

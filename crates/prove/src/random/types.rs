@@ -8,7 +8,8 @@ use super::world::{OFFSETS, SCRATCH};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Kind, OpInfo, Signature, Sort, SortTerm, Unit};
 use ember_language::term::{Head, Node};
-use ember_values::primitive::{Ask, OfRank, OfType, OfWidth, Part, Primitive, Typing, Width};
+use ember_values::primitive::form::Form;
+use ember_values::primitive::{Ask, OfRank, OfType, OfWidth, Part, Typing, Width};
 use ember_values::scalar::DType;
 use std::collections::BTreeMap;
 
@@ -382,7 +383,10 @@ impl Visit<'_> {
                 OfRank::Is(n) => usize::from(n),
             };
             let writes = info.touches.as_ref().is_some_and(|t| t.writes.contains(&at));
-            let written = writes || address && (want.written || info.is(Primitive::Root(true)));
+            let written = writes
+                || address
+                    && (want.written
+                        || matches!(info.form, Some(Form::Root { written: true, .. })));
             // The access unit reads only memory that is never written.
             let streamed = operand.kind == Kind::Address
                 && operand.unit == Some(Unit::Access)

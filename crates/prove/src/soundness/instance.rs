@@ -5,7 +5,7 @@ use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_interpret::{Interpreter, Store};
 use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
 use ember_language::term::{Node, Terms};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Form;
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -104,10 +104,9 @@ impl Instance {
         let aim = aim.filter(|_| rng.bool());
         // What one statement leaves in memory matters only to what reads that.
         let is_left = |node: &ENodeOrVar<Node>| match node {
-            ENodeOrVar::ENode(node) => matches!(
-                grammar.operators().primitive(node),
-                Some(Primitive::After | Primitive::Forget)
-            ),
+            ENodeOrVar::ENode(node) => {
+                matches!(grammar.operators().form(node), Some(Form::Undone { .. }))
+            }
             ENodeOrVar::Var(_) => false,
         };
         let left = pattern.as_ref().iter().any(is_left) && rng.u8(0..4) > 0;
@@ -244,7 +243,7 @@ impl Instance {
 fn made(rule: &Rule, grammar: &Grammar) -> Vec<PatternAst<Node>> {
     let nodes: &[ENodeOrVar<Node>] = rule.rhs.as_ref();
     let is_made = |node: &ENodeOrVar<Node>| match node {
-        ENodeOrVar::ENode(node) => grammar.operators().primitive(node) == Some(Primitive::Variable),
+        ENodeOrVar::ENode(node) => grammar.operators().is_variable(node),
         ENodeOrVar::Var(_) => false,
     };
     let made = (0..nodes.len()).filter(|at| is_made(&nodes[*at]));

@@ -18,7 +18,7 @@ use ember_engine::saturate::{Limits, StopReason, saturate};
 use ember_interpret::{Error, Value};
 use ember_language::rules::{Exactness, Kind, Operators, RuleBook, Unit};
 use ember_language::term::{Head, Node, Terms};
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::Part;
 use ember_values::scalar::{DType, Scalar};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,7 +86,7 @@ fn program(grammar: &Grammar, rng: &mut Rng, size: u32) -> Option<Instance> {
             let rank = grow.rng.usize(1..=3);
             let (to, _) = grow.memory(DType::F32, rank, true, &scope);
             let from = Anywhere::tensor(&mut grow, DType::F32, rank, &scope, 2)?;
-            grow.make().op(Primitive::Output, &[to, from])
+            grow.make().output(to, Part::Whole, from)
         } else {
             grow.statement(&scope, size)
         };

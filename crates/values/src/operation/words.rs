@@ -76,6 +76,11 @@ macro_rules! words {
             #[doc = concat!("Every ", $what, ", in the order of its words.")]
             pub const ALL: &'static [$type] = &[$($type::$variant),*];
 
+            #[doc = concat!("Returns the word of the ", $what, " as models write it.")]
+            pub fn word(self) -> &'static str {
+                $words.names[self as usize]
+            }
+
             #[doc = concat!("The ", $what, " of a word as terms write it.")]
             pub fn parse(word: &str) -> Option<$type> {
                 $words.parse(word).map(|at| $type::ALL[at])
@@ -173,6 +178,17 @@ impl Comparison {
         }
     }
 
+    /// Returns the comparison that holds for `b` and `a` if this one does for `a` and `b`.
+    pub fn swapped(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::AtMost => Comparison::AtLeast,
+            Comparison::Greater => Comparison::Less,
+            Comparison::AtLeast => Comparison::AtMost,
+            Comparison::Equal | Comparison::Different => self,
+        }
+    }
+
     /// Returns true if two scalars compare so; `None` if their types differ or are storage types.
     pub fn scalars(self, a: Scalar, b: Scalar) -> Option<bool> {
         match (a, b) {
@@ -193,7 +209,7 @@ impl Function {
 
     /// Returns the scalar operation of the same name, which the function is.
     pub fn primitive(self) -> Option<UnaryOp> {
-        UnaryOp::parse(FUNCTIONS.names[self as usize])
+        UnaryOp::parse(self.word())
     }
 }
 

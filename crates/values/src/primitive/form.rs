@@ -1,189 +1,262 @@
-//! The forms of primitives: what stages tell apart. Primitives that differ only in an operand, an operation or a number
-//! have one form, and a form has its operands by name.
+//! The forms of primitives, with their operands by name. A form is all that stages know of a primitive; primitives that
+//! differ only in an operand, an operation or a property share a variant.
 
+use super::Typing;
+use super::over::{Over, over_operands};
 use crate::scalar::{BinaryOp, UnaryOp};
+use std::cell::RefCell;
 
-/// The form of a term, over its operands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Form<T> {
-    /// The meaning of its operand.
-    Same(T),
-    /// A name that only the operator around it reads.
-    Label,
+over_operands! {
+    /// The form of a term, over its operands. It has all operands of the term, so that a term follows from its form.
+    pub enum Form<T> {
+        /// A name that only the operator around it reads.
+        Label,
+        /// The operand itself, on any unit, converted to a type if there is one.
+        Carried {
+            /// The operand.
+            x: T,
+            /// The type that it is converted to.
+            to: Option<Typing<T>>,
+        },
 
-    /// The literal number in an operand, in the type of the term.
-    Literal(T),
-    /// The number that a reduction by an operation starts from, in the type of the term.
-    Start(Operation<T>),
-    /// A size of the model, by its name.
-    Size(T),
-    /// The value of a loop variable.
-    Iv(T),
-    /// A loop variable.
-    Variable {
-        /// The name.
-        name: T,
-        /// The lower bound, the exclusive upper bound, and the distance between consecutive values.
-        range: [T; 3],
-    },
-    /// Extent `k` of a tensor, or of the part of a tensor at an address.
-    Extent {
-        /// The tensor or the address.
-        of: T,
-        /// The number of the dimension.
-        k: T,
-    },
+        /// A number that is the same throughout a run.
+        Number {
+            /// The number.
+            value: Number<T>,
+            /// Its type.
+            dtype: Typing<T>,
+        },
+        /// The value of a loop variable.
+        Iv(variable: T),
+        /// A loop variable.
+        Variable {
+            /// The name.
+            name: T,
+            /// The lower bound, the exclusive upper bound, and the distance between consecutive values.
+            range: [T; 3],
+        },
+        /// Extent `k` of a tensor, or of the part of a tensor at an address.
+        Extent {
+            /// The tensor or the address.
+            of: Holder<T>,
+            /// The number of the dimension.
+            k: T,
+        },
 
-    /// A tensor of the program, by its name.
-    Root {
-        /// The name.
-        name: T,
-        /// True if the program writes it.
-        written: bool,
-    },
-    /// The tensor at an address, which is read-only after a barrier.
-    Frozen(T),
-    /// An address with one more index.
-    Index {
-        /// The address without the index.
-        address: T,
-        /// The index.
-        index: T,
-    },
+        /// A tensor of the program, by its name.
+        Root {
+            /// The name.
+            name: T;
+            /// True if the program writes it.
+            written: bool,
+        },
+        /// Another view of the memory at an address.
+        View {
+            /// The address.
+            address: T,
+            /// The difference.
+            view: View<T>,
+        },
 
-    /// The value at an address.
-    Loaded {
-        /// The address.
-        address: T,
-        /// The request that precedes the load, if there is one.
-        early: Option<Early<T>>,
-    },
-    /// A function of a scalar, lane by lane.
-    Unary(UnaryOp, T),
-    /// An operation on two scalars, lane by lane.
-    Binary(Operation<T>, [T; 2]),
-    /// A function of a scalar that an operand names.
-    Map {
-        /// The name of the function.
-        function: T,
-        /// The argument.
-        x: T,
-    },
-    /// One of the last two operands, chosen by a comparison of the first two.
-    Choose {
-        /// The name of the comparison.
-        comparison: T,
-        /// The compared operands, and those of which one is chosen.
-        operands: [T; 4],
-    },
-    /// `a` if the condition is not 0, else `b`, lane by lane.
-    Select {
-        /// The condition.
-        condition: T,
-        /// The value if the condition holds.
-        a: T,
-        /// The value otherwise.
-        b: T,
-    },
-    /// An operand converted to the type of the term.
-    Converted(T),
-    /// Lanes made of a scalar: `x` in each, or the numbers from `x` on, of which those below `below` are active.
-    Spread {
-        /// The number of lanes.
-        lanes: T,
-        /// The scalar.
-        x: T,
-        /// The bound of active lanes, if the lanes count up.
-        below: Option<T>,
-    },
-    /// Lanes folded into a scalar, half onto half.
-    Fold {
-        /// The name of the operation.
-        op: T,
-        /// The lanes.
-        x: T,
-    },
+        /// The value at an address.
+        Loaded {
+            /// The address.
+            address: T,
+            /// The request that precedes the load, if there is one.
+            early: Option<Early<T>>,
+        },
+        /// A function of a scalar, lane by lane.
+        Unary(op: Operation<T, UnaryOp>, x: T),
+        /// An operation on two scalars, lane by lane.
+        Binary(op: Operation<T>, operands: [T; 2]),
+        /// The first of two operands if a condition holds, else the second, lane by lane.
+        Select {
+            /// The condition.
+            condition: Condition<T>,
+            /// The value if the condition holds, and the value otherwise.
+            of: [T; 2],
+        },
+        /// Lanes made of a scalar: `x` in each, or the numbers from `x` on, of which those below `below` are active.
+        Spread {
+            /// The number of lanes.
+            lanes: T,
+            /// The scalar.
+            x: T,
+            /// The bound of active lanes, if the lanes count up.
+            below: Option<T>,
+        },
+        /// Lanes folded into a scalar, half onto half.
+        Fold {
+            /// The name of the operation.
+            op: T,
+            /// The lanes.
+            x: T,
+        },
 
-    /// A loop, which may fold the values of its body.
-    Loop(Loop<T>),
-    /// Statements in their order, or no statement at all.
-    Sequence(Option<[T; 2]>),
-    /// The separation of what is written from what is read as frozen.
-    Barrier,
-    /// A value that is stored, or folded into memory by an operation.
-    Write {
-        /// The name of the operation that folds the value into memory.
-        op: Option<T>,
-        /// The address.
-        address: T,
-        /// The value.
-        value: T,
-    },
-    /// A product of matrices, the second of which may be given transposed.
-    Product {
-        /// The address of the product.
-        out: T,
-        /// The addresses of the matrices.
-        factors: [T; 2],
-        /// True if the second matrix is given transposed.
-        transposed: bool,
-    },
-    /// A tensor that is written to another, or to a part of it.
-    Output {
-        /// The address that is written.
-        to: T,
-        /// The part that is written.
-        part: Part<T>,
-        /// The tensor.
-        from: T,
-    },
+        /// A loop, which may fold the values of its body.
+        Loop(own: Loop<T>),
+        /// Statements in their order.
+        Sequence(sequence: Sequence<T>),
+        /// A value that is stored, or folded into memory by an operation.
+        Write {
+            /// The name of the operation that folds the value into memory.
+            op: Option<T>,
+            /// The address.
+            address: T,
+            /// The value.
+            value: T,
+        },
+        /// A product of matrices, the second of which may be given transposed.
+        Product {
+            /// The address of the product.
+            out: T,
+            /// The addresses of the matrices.
+            factors: [T; 2];
+            /// True if the second matrix is given transposed.
+            transposed: bool,
+        },
+        /// A tensor that is written to another, or to a part of it.
+        Output {
+            /// The address that is written.
+            to: T,
+            /// The part that is written.
+            part: Part<T>,
+            /// The tensor.
+            from: T,
+        },
 
-    /// A term in which something else stands for a loop variable.
-    Replaced {
-        /// The replaced variable.
-        variable: T,
-        /// Its replacement.
-        by: By<T>,
-        /// The term.
-        x: T,
-    },
-    /// A term in the store that a statement leaves, which is undone afterwards.
-    After {
-        /// The statement.
-        first: T,
-        /// The term.
-        x: T,
-    },
-    /// A statement after which a tensor holds zeros.
-    Forget {
-        /// The tensor.
-        address: T,
-        /// The statement.
-        statement: T,
-    },
+        /// A term in which something else stands for a loop variable.
+        Replaced {
+            /// The replaced variable.
+            variable: T,
+            /// Its replacement.
+            by: By<T>,
+            /// The term.
+            x: T,
+        },
+        /// A statement of which memory does not keep everything.
+        Undone {
+            /// The statement.
+            statement: T,
+            /// The part that memory does not keep.
+            undone: Undone<T>,
+        },
 
-    /// The tensor that is stored at an address.
-    Stored(T),
-    /// An element of a tensor.
-    Element {
-        /// The tensor.
-        tensor: T,
-        /// The indices.
-        index: [Option<T>; 3],
-    },
+        /// An element of a tensor.
+        Element {
+            /// The tensor.
+            tensor: T,
+            /// The indices.
+            index: [Option<T>; 3],
+        },
+    }
+
+    /// A number that is the same throughout a run.
+    pub enum Number<T> {
+        /// The literal number in an operand.
+        Literal(number: T),
+        /// The number that a reduction by an operation starts from.
+        Start(op: Operation<T>),
+        /// A size of the model, by its name.
+        Size(name: T),
+    }
+
+    /// The holder of extents: an address or a tensor.
+    pub enum Holder<T> {
+        /// The part of a tensor at an address.
+        Address(address: T),
+        /// A tensor.
+        Tensor(tensor: T),
+    }
+
+    /// A view of the memory at an address.
+    pub enum View<T> {
+        /// The address with one more index.
+        At(index: T),
+        /// The same address, read-only after a barrier.
+        ReadOnly,
+        /// The tensor that is stored there, as a function of indices.
+        Tensor,
+    }
+
+    /// A condition of a choice between two operands.
+    pub enum Condition<T> {
+        /// The operand is not 0.
+        NotZero(x: T),
+        /// Two operands compare in some way.
+        Compared {
+            /// The name of the comparison.
+            comparison: T,
+            /// The compared operands.
+            of: [T; 2],
+        },
+    }
+
+    /// A second address of a load, for what happens before it.
+    pub enum Early<T> {
+        /// The access unit reads the value at this address ahead.
+        Fetched(address: T),
+        /// The cache lines of this address are asked for, which a later load reads.
+        Asked(address: T),
+    }
+
+    /// Statements in their order.
+    pub enum Sequence<T> {
+        /// No statement at all.
+        Empty,
+        /// The separation of what is written from what is read as read-only.
+        Barrier,
+        /// One statement after another.
+        Two(statements: [T; 2]),
+    }
+
+    /// The replacement of a loop variable.
+    pub enum By<T> {
+        /// Another loop variable.
+        Variable(variable: T),
+        /// A value.
+        Value(value: T),
+        /// In each lane its own value: the numbers from the value of a variable on, of which those below `hi` are active.
+        Lanes {
+            /// The variable whose value the lanes count up from.
+            from: T,
+            /// The number of lanes.
+            lanes: T,
+            /// The bound of active lanes.
+            hi: T,
+        },
+    }
+
+    /// The part of a statement's effect that memory does not keep.
+    pub enum Undone<T> {
+        /// All of it, after this term has been evaluated in the store that the statement leaves.
+        After(x: T),
+        /// The contents of the tensor at this address, which then holds zeros.
+        Tensor(address: T),
+    }
+
+    /// A part of a tensor.
+    pub enum Part<T> {
+        /// All of it.
+        Whole,
+        /// The elements with this second index.
+        Slot(slot: T),
+        /// The elements whose second index is at least this.
+        Columns(column: T),
+    }
 }
 
-/// A binary operation: a known one, or the one that an operand names.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Operation<T> {
+/// An operation: a known one, or the one that an operand names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation<T, Op = BinaryOp> {
     /// This operation.
-    Is(BinaryOp),
+    Is(Op),
     /// The operation that an operand names.
     Named(T),
 }
 
 /// The operands of a loop: their positions, or values at these positions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Loop<T = usize> {
     /// The loop variable.
     pub variable: T,
@@ -201,153 +274,24 @@ pub struct Loop<T = usize> {
     pub access: Option<(T, T)>,
 }
 
-/// A second address of a load, for what happens before it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Early<T> {
-    /// The access unit reads the value at this address ahead.
-    Fetched(T),
-    /// The cache lines of this address are asked for, which a later load reads.
-    Asked(T),
-}
+impl<T, Op> Over<T> for Operation<T, Op> {
+    type To<U> = Operation<U, Op>;
 
-/// The replacement of a loop variable.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum By<T> {
-    /// Another loop variable.
-    Variable(T),
-    /// A value.
-    Value(T),
-    /// In each lane its own value: the numbers from the value of a variable on, of which those below `hi` are active.
-    Lanes {
-        /// The variable whose value the lanes count up from.
-        from: T,
-        /// The number of lanes.
-        lanes: T,
-        /// The bound of active lanes.
-        hi: T,
-    },
-}
-
-/// A part of a tensor.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Part<T> {
-    /// All of it.
-    Whole,
-    /// The elements with this second index.
-    Slot(T),
-    /// The elements whose second index is at least this.
-    Columns(T),
-}
-
-impl<T: Copy> Form<T> {
-    /// Returns the form over other operands; `None` if a required operand has no counterpart.
     #[inline]
-    pub fn over<U>(self, of: impl Fn(T) -> Option<U>) -> Option<Form<U>> {
-        let both = |[a, b]: [T; 2]| Some([of(a)?, of(b)?]);
-        let operation = |op| {
-            Some(match op {
-                Operation::Is(op) => Operation::Is(op),
-                Operation::Named(op) => Operation::Named(of(op)?),
-            })
-        };
+    fn over<U>(self, of: &impl Fn(T) -> Option<U>) -> Option<Operation<U, Op>> {
         Some(match self {
-            Form::Same(x) => Form::Same(of(x)?),
-            Form::Label => Form::Label,
-            Form::Literal(number) => Form::Literal(of(number)?),
-            Form::Start(op) => Form::Start(operation(op)?),
-            Form::Size(name) => Form::Size(of(name)?),
-            Form::Iv(variable) => Form::Iv(of(variable)?),
-            Form::Variable { name, range: [lo, hi, step] } => {
-                Form::Variable { name: of(name)?, range: [of(lo)?, of(hi)?, of(step)?] }
-            }
-            Form::Extent { of: whole, k } => Form::Extent { of: of(whole)?, k: of(k)? },
-            Form::Root { name, written } => Form::Root { name: of(name)?, written },
-            Form::Frozen(address) => Form::Frozen(of(address)?),
-            Form::Index { address, index } => {
-                Form::Index { address: of(address)?, index: of(index)? }
-            }
-            Form::Loaded { address, early } => Form::Loaded {
-                address: of(address)?,
-                early: match early {
-                    None => None,
-                    Some(Early::Fetched(address)) => Some(Early::Fetched(of(address)?)),
-                    Some(Early::Asked(address)) => Some(Early::Asked(of(address)?)),
-                },
-            },
-            Form::Unary(op, x) => Form::Unary(op, of(x)?),
-            Form::Binary(op, operands) => Form::Binary(operation(op)?, both(operands)?),
-            Form::Map { function, x } => Form::Map { function: of(function)?, x: of(x)? },
-            Form::Choose { comparison, operands: [a, b, x, y] } => Form::Choose {
-                comparison: of(comparison)?,
-                operands: [of(a)?, of(b)?, of(x)?, of(y)?],
-            },
-            Form::Select { condition, a, b } => {
-                Form::Select { condition: of(condition)?, a: of(a)?, b: of(b)? }
-            }
-            Form::Converted(x) => Form::Converted(of(x)?),
-            Form::Spread { lanes, x, below: None } => {
-                Form::Spread { lanes: of(lanes)?, x: of(x)?, below: None }
-            }
-            Form::Spread { lanes, x, below: Some(below) } => {
-                Form::Spread { lanes: of(lanes)?, x: of(x)?, below: Some(of(below)?) }
-            }
-            Form::Fold { op, x } => Form::Fold { op: of(op)?, x: of(x)? },
-            Form::Loop(own) => Form::Loop(own.over(of)?),
-            Form::Sequence(None) => Form::Sequence(None),
-            Form::Sequence(Some(statements)) => Form::Sequence(Some(both(statements)?)),
-            Form::Barrier => Form::Barrier,
-            Form::Write { op: None, address, value } => {
-                Form::Write { op: None, address: of(address)?, value: of(value)? }
-            }
-            Form::Write { op: Some(op), address, value } => {
-                Form::Write { op: Some(of(op)?), address: of(address)?, value: of(value)? }
-            }
-            Form::Product { out, factors, transposed } => {
-                Form::Product { out: of(out)?, factors: both(factors)?, transposed }
-            }
-            Form::Output { to, part, from } => Form::Output {
-                to: of(to)?,
-                part: match part {
-                    Part::Whole => Part::Whole,
-                    Part::Slot(slot) => Part::Slot(of(slot)?),
-                    Part::Columns(column) => Part::Columns(of(column)?),
-                },
-                from: of(from)?,
-            },
-            Form::Replaced { variable, by, x } => Form::Replaced {
-                variable: of(variable)?,
-                by: match by {
-                    By::Variable(to) => By::Variable(of(to)?),
-                    By::Value(value) => By::Value(of(value)?),
-                    By::Lanes { from, lanes, hi } => {
-                        By::Lanes { from: of(from)?, lanes: of(lanes)?, hi: of(hi)? }
-                    }
-                },
-                x: of(x)?,
-            },
-            Form::After { first, x } => Form::After { first: of(first)?, x: of(x)? },
-            Form::Forget { address, statement } => {
-                Form::Forget { address: of(address)?, statement: of(statement)? }
-            }
-            Form::Stored(address) => Form::Stored(of(address)?),
-            Form::Element { tensor, index } => {
-                Form::Element { tensor: of(tensor)?, index: index.map(|i| i.and_then(&of)) }
-            }
+            Operation::Is(op) => Operation::Is(op),
+            Operation::Named(operand) => Operation::Named(of(operand)?),
         })
     }
-
-    /// Returns true if the form evaluates a term in another environment or store. Rules reason with such terms, but no
-    /// program contains them.
-    pub fn is_elsewhere(self) -> bool {
-        matches!(self, Form::Replaced { .. } | Form::After { .. })
-    }
 }
 
-impl<T: Copy> Loop<T> {
-    /// Returns the loop over other operands; `None` if an operand other than the access unit's bounds has no
-    /// counterpart.
+/// The bounds of the access unit are optional.
+impl<T> Over<T> for Loop<T> {
+    type To<U> = Loop<U>;
+
     #[inline]
-    pub fn over<U>(self, of: impl Fn(T) -> Option<U>) -> Option<Loop<U>> {
+    fn over<U>(self, of: &impl Fn(T) -> Option<U>) -> Option<Loop<U>> {
         Some(Loop {
             variable: of(self.variable)?,
             lo: of(self.lo)?,
@@ -362,6 +306,45 @@ impl<T: Copy> Loop<T> {
         })
     }
 }
+
+impl<T: Copy> Form<T> {
+    /// Returns the form over other operands; `None` if a required operand has no counterpart.
+    #[inline]
+    pub fn over<U>(self, of: impl Fn(T) -> Option<U>) -> Option<Form<U>> {
+        Over::over(self, &of)
+    }
+
+    /// Returns the operands, in an order that all forms of one shape share.
+    pub fn operands(self) -> Vec<T> {
+        let found = RefCell::new(Vec::new());
+        // The result is the same form, of which nothing is needed.
+        let _ = self.over(|operand| {
+            found.borrow_mut().push(operand);
+            Some(operand)
+        });
+        found.into_inner()
+    }
+
+    /// Returns the form without its operands, and without those that are optional. Each row of the table has a shape of
+    /// its own.
+    pub fn shape(self) -> Shape {
+        let whole = self.over(|_| Some(())).unwrap_or(Form::Label);
+        match whole {
+            Form::Loop(own) => Form::Loop(Loop { access: None, ..own }),
+            Form::Element { tensor, .. } => Form::Element { tensor, index: [None; 3] },
+            whole => whole,
+        }
+    }
+
+    /// Returns true if the form evaluates a term in another environment or store. Rules reason with such terms, but no
+    /// program contains them.
+    pub fn is_elsewhere(self) -> bool {
+        matches!(self, Form::Replaced { .. } | Form::Undone { undone: Undone::After(_), .. })
+    }
+}
+
+/// A form without operands.
+pub type Shape = Form<()>;
 
 impl<T> By<T> {
     /// Returns the operand that is evaluated: a value, or the bound of active lanes.
@@ -386,11 +369,11 @@ impl Loop {
     /// Returns the loop over the values at these positions.
     #[inline]
     pub fn of<T: Copy>(&self, operands: &[T]) -> Option<Loop<T>> {
-        self.over(|at| operands.get(at).copied())
+        Over::<usize>::over(*self, &|at| operands.get(at).copied())
     }
 }
 
-impl<T> Operation<T> {
+impl<T, Op> Operation<T, Op> {
     /// Returns the operand that names the operation.
     pub fn named(self) -> Option<T> {
         match self {
@@ -399,17 +382,38 @@ impl<T> Operation<T> {
         }
     }
 
+    /// Returns the operation; `named` finds the operation that an operand names.
+    #[inline]
+    pub fn known(self, named: impl FnOnce(T) -> Option<Op>) -> Option<Op> {
+        match self {
+            Operation::Is(op) => Some(op),
+            Operation::Named(operand) => named(operand),
+        }
+    }
+}
+
+impl<T> Operation<T> {
     /// Returns true if the operation is known to be a comparison.
     pub fn compares(&self) -> bool {
         matches!(self, Operation::Is(op) if op.compares())
     }
+}
 
-    /// Returns the operation; `named` finds the operation that an operand names.
-    #[inline]
-    pub fn known(self, named: impl FnOnce(T) -> Option<BinaryOp>) -> Option<BinaryOp> {
+impl<T> View<T> {
+    /// Returns the index that the address gets.
+    pub fn index(self) -> Option<T> {
         match self {
-            Operation::Is(op) => Some(op),
-            Operation::Named(operand) => named(operand),
+            View::At(index) => Some(index),
+            View::ReadOnly | View::Tensor => None,
+        }
+    }
+}
+
+impl<T> Holder<T> {
+    /// Returns the address or the tensor.
+    pub fn operand(self) -> T {
+        match self {
+            Holder::Address(operand) | Holder::Tensor(operand) => operand,
         }
     }
 }

@@ -1,34 +1,18 @@
-//! The table of primitives that are no operations on scalars: of each the enum's variant, the name after `:means`,
-//! what it does, and its row.
+//! The table of primitives that are no operations on scalars: of each the name after `:means`, what it does, and its
+//! row.
 
-use super::form::{By, Early, Form, Loop, Operation, Part};
+use super::form::{
+    By, Condition, Early, Form, Holder, Loop, Number, Operation, Part, Sequence, Undone, View,
+};
 use super::{PLAIN, Price, Row, Typing, Width};
-use crate::scalar::{BinaryOp, UnaryOp};
+use crate::scalar::BinaryOp;
 
-/// Declares the primitives: of each one entry, with a row for each form that it has.
+/// Declares the rows: of each the name, what it does, and the fields that differ from those of a name.
 macro_rules! primitives {
-    ($($variant:ident $(($payload:ty))? {
-        $($name:literal $([$value:expr])? $doc:literal $(: $($field:ident: $of:expr),*)?;)+
-    })*) => {
-        /// A primitive meaning of operators.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Primitive {
-            /// A unary operation on a scalar, lane by lane.
-            Unary(UnaryOp),
-            /// A binary operation on scalars, lane by lane.
-            Binary(BinaryOp),
-            $($(#[doc = $doc])+ $variant $(($payload))?,)*
-        }
-
+    ($($name:literal $doc:literal $(: $($field:ident: $of:expr),*)?;)+) => {
         /// The rows of all primitives that are not scalar operations.
         pub(super) const STRUCTURE: &[Row] = &[
-            $($(Row {
-                name: $name,
-                primitive: Primitive::$variant $(($value))?,
-                doc: $doc,
-                $($($field: $of,)*)?
-                ..PLAIN
-            },)+)*
+            $(Row { name: $name, doc: $doc, $($($field: $of,)*)? ..PLAIN },)+
         ];
     };
 }
@@ -56,6 +40,16 @@ const fn count(operand: &'static str) -> Option<Width<&'static str>> {
     Some(Width::Count(operand))
 }
 
+/// The form of a conversion.
+const fn converted(to: Typing<&'static str>) -> Form<&'static str> {
+    Form::Carried { x: "x", to: Some(to) }
+}
+
+/// The form of the number that a reduction starts from.
+const fn start(op: Operation<&'static str>) -> Form<&'static str> {
+    Form::Number { value: Number::Start(op), dtype: Typing::Of("like") }
+}
+
 /// The form of a load.
 const fn loaded(early: Option<Early<&'static str>>) -> Form<&'static str> {
     Form::Loaded { address: "address", early }
@@ -79,269 +73,184 @@ const fn output(part: Part<&'static str>) -> Form<&'static str> {
 }
 
 primitives! {
-    Same {
-        "same" "what its operand means":
-            form: Form::Same("x"),
-            operands: &["x"], typing: of("x"), width: as_wide("x");
-    }
-    Label {
-        "label" "a name that only the operator around it reads";
-    }
+    "same" "what its operand means":
+        form: Form::Carried { x: "x", to: None },
+        operands: &["x"], typing: of("x"), width: as_wide("x");
+    "label" "a name that only the operator around it reads";
 
     // Numbers and loop variables.
-    Constant {
-        "constant" "a literal scalar of a type":
-            form: Form::Literal("number"),
-            operands: &["dtype", "number"], typing: named("dtype"), width: SCALAR;
-    }
-    Size {
-        "size" "a symbolic size of the model":
-            form: Form::Size("name"),
-            operands: &["name"], typing: I64, width: SCALAR, asks: &[("name", "0")];
-    }
-    Iv {
-        "iv" "the value of a loop variable":
-            form: Form::Iv("variable"),
-            operands: &["variable"], typing: I64, width: SCALAR;
-    }
-    Variable {
-        "variable" "a loop variable with its range":
-            form: Form::Variable { name: "name", range: ["lo", "hi", "step"] },
-            operands: &["name", "lo", "hi", "step"], literals: &["step"],
-            asks: &[("lo", "i64 scalar"), ("hi", "i64 scalar")];
-    }
-    Dim {
-        "dim" "an extent of the tensor of an address":
-            form: Form::Extent { of: "address", k: "k" },
-            operands: &["address", "k"], literals: &["k"], typing: I64, width: SCALAR,
-            asks: &[("address", "any 2")];
-    }
-    Identity {
-        "identity" "what a reduction starts from, in the type of an operand":
-            form: Form::Start(Operation::Named("op")),
-            operands: &["op", "like"], typing: of("like"), width: SCALAR, price: Price::Folded;
-    }
-    One {
-        "one" "the number 1 in the type of an operand":
-            form: Form::Start(Operation::Is(BinaryOp::Mul)),
-            operands: &["like"], typing: of("like"), width: SCALAR, price: Price::Folded;
-    }
+    "constant" "a literal scalar of a type":
+        form: Form::Number { value: Number::Literal("number"), dtype: Typing::Named("dtype") },
+        operands: &["dtype", "number"], typing: named("dtype"), width: SCALAR;
+    "size" "a symbolic size of the model":
+        form: Form::Number { value: Number::Size("name"), dtype: Typing::I64 },
+        operands: &["name"], typing: I64, width: SCALAR, asks: &[("name", "0")];
+    "iv" "the value of a loop variable":
+        form: Form::Iv("variable"),
+        operands: &["variable"], typing: I64, width: SCALAR;
+    "variable" "a loop variable with its range":
+        form: Form::Variable { name: "name", range: ["lo", "hi", "step"] },
+        operands: &["name", "lo", "hi", "step"], literals: &["step"],
+        asks: &[("lo", "i64 scalar"), ("hi", "i64 scalar")];
+    "dim" "an extent of the tensor of an address":
+        form: Form::Extent { of: Holder::Address("address"), k: "k" },
+        operands: &["address", "k"], literals: &["k"], typing: I64, width: SCALAR,
+        asks: &[("address", "any 2")];
+    "identity" "what a reduction starts from, in the type of an operand":
+        form: start(Operation::Named("op")),
+        operands: &["op", "like"], typing: of("like"), width: SCALAR, price: Price::Folded;
+    "one" "the number 1 in the type of an operand":
+        form: start(Operation::Is(BinaryOp::Mul)),
+        operands: &["like"], typing: of("like"), width: SCALAR, price: Price::Folded;
 
     // Addresses.
-    Root(bool) {
-        "input"[false] "a tensor that the program never writes":
-            form: Form::Root { name: "name", written: false },
-            operands: &["name"];
-        "output"[true] "a tensor that the program writes":
-            form: Form::Root { name: "name", written: true },
-            operands: &["name"];
-    }
-    Freeze {
-        "freeze" "a tensor that is read-only after a barrier":
-            form: Form::Frozen("address"),
-            operands: &["address"];
-    }
-    Index {
-        "index" "an address with one more index":
-            form: Form::Index { address: "address", index: "index" },
-            operands: &["address", "index"], asks: &[("address", "scalar +1"), ("index", "i64")];
-    }
+    "input" "a tensor that the program never writes":
+        form: Form::Root { name: "name", written: false },
+        operands: &["name"];
+    "output" "a tensor that the program writes":
+        form: Form::Root { name: "name", written: true },
+        operands: &["name"];
+    "freeze" "a tensor that is read-only after a barrier":
+        form: Form::View { address: "address", view: View::ReadOnly },
+        operands: &["address"];
+    "index" "an address with one more index":
+        form: Form::View { address: "address", view: View::At("index") },
+        operands: &["address", "index"], asks: &[("address", "scalar +1"), ("index", "i64")];
 
     // Values.
-    Load {
-        "load" "the value at an address":
-            form: loaded(None),
-            operands: &["address"], typing: of("address"), width: as_wide("address"), reads: &["address"],
-            price: Price::Operation, asks: &[("address", "0")];
-    }
-    Fetched {
-        "fetched" "the value at an address that the access unit reads ahead":
-            form: loaded(Some(Early::Fetched("ahead"))),
-            operands: &["ahead", "address"], typing: of("address"), width: as_wide("address"),
-            reads: &["ahead", "address"], price: Price::Operation, asks: &[("ahead", "0"), ("address", "0")];
-    }
-    Ahead {
-        "ahead" "the value at the second address, while the cache lines of the first are asked for":
-            form: loaded(Some(Early::Asked("later"))),
-            operands: &["later", "address"], typing: of("address"), width: as_wide("address"),
-            reads: &["later", "address"], price: Price::Operation, asks: &[("later", "0"), ("address", "0")];
-    }
-    Apply {
-        "apply" "a binary operation that an operand names":
-            form: Form::Binary(Operation::Named("op"), ["a", "b"]),
-            operands: &["op", "a", "b"], width: as_wide("a"), price: Price::Operation;
-    }
-    Map {
-        "map" "a function of one scalar that an operand names":
-            form: Form::Map { function: "function", x: "x" },
-            operands: &["function", "x"], typing: of("x"), width: SCALAR, price: Price::Folded;
-    }
-    Choose {
-        "choose" "the third if the first two compare as an operand says, else the fourth":
-            form: Form::Choose { comparison: "comparison", operands: ["a", "b", "x", "y"] },
-            operands: &["comparison", "a", "b", "x", "y"], typing: of("x"), width: SCALAR,
-            price: Price::Folded;
-    }
-    Select {
-        "select" "the second if the first is not 0, else the third":
-            form: Form::Select { condition: "condition", a: "a", b: "b" },
-            operands: &["condition", "a", "b"], typing: of("a"), width: as_wide("a"), lanewise: true,
-            price: Price::Operation, asks: &[("condition", "i64")];
-    }
-    Cast {
-        "cast" "conversion to a type":
-            form: Form::Converted("x"),
-            operands: &["dtype", "x"], typing: named("dtype"), width: as_wide("x"), lanewise: true,
-            price: Price::Operation;
-    }
-    IndexCast {
-        "index-cast" "conversion to i64":
-            form: Form::Converted("x"),
-            operands: &["x"], typing: I64, width: as_wide("x"), price: Price::Operation;
-    }
-    Convert {
-        "convert" "conversion to the element type of an operand":
-            form: Form::Converted("x"),
-            operands: &["like", "x"], typing: of("like"), width: as_wide("x"), price: Price::Folded,
-            asks: &[("x", "any")];
-    }
-    Broadcast {
-        "broadcast" "a scalar in every lane":
-            form: Form::Spread { lanes: "lanes", x: "x", below: None },
-            operands: &["lanes", "x"], literals: &["lanes"], typing: of("x"), width: count("lanes"),
-            price: Price::Operation;
-    }
-    Lanes {
-        "lanes" "lanes that count up from a number, active below another":
-            form: Form::Spread { lanes: "lanes", x: "x", below: Some("hi") },
-            operands: &["lanes", "hi", "x"], literals: &["lanes"], typing: I64, width: count("lanes"),
-            asks: &[("hi", "i64"), ("x", "i64")];
-    }
-    Fold {
-        "fold" "lanes folded into a scalar, half onto half":
-            form: Form::Fold { op: "op", x: "x" },
-            operands: &["op", "x"], typing: of("x"), width: SCALAR, price: Price::Operation,
-            asks: &[("op", "closed"), ("x", "lanes")];
-    }
-    Reduce {
-        "reduce" "a loop that folds its body's values into a start, in order":
-            form: looped(Some(("op", "start"))),
-            operands: &["op", "variable", "lo", "hi", "step", "start", "body", "access-lo?", "access-hi?"],
-            literals: &["step"], typing: of("start"), width: as_wide("start"),
-            asks: &[("op", "closed"), ("lo", "i64 scalar"), ("hi", "i64 scalar"), ("access-lo", "i64 scalar"), ("access-hi", "i64 scalar")];
-    }
+    "load" "the value at an address":
+        form: loaded(None),
+        operands: &["address"], typing: of("address"), width: as_wide("address"), reads: &["address"],
+        price: Price::Operation, asks: &[("address", "0")];
+    "fetched" "the value at an address that the access unit reads ahead":
+        form: loaded(Some(Early::Fetched("ahead"))),
+        operands: &["ahead", "address"], typing: of("address"), width: as_wide("address"),
+        reads: &["ahead", "address"], price: Price::Operation, asks: &[("ahead", "0"), ("address", "0")];
+    "ahead" "the value at the second address, while the cache lines of the first are asked for":
+        form: loaded(Some(Early::Asked("later"))),
+        operands: &["later", "address"], typing: of("address"), width: as_wide("address"),
+        reads: &["later", "address"], price: Price::Operation, asks: &[("later", "0"), ("address", "0")];
+    "apply" "a binary operation that an operand names":
+        form: Form::Binary(Operation::Named("op"), ["a", "b"]),
+        operands: &["op", "a", "b"], width: as_wide("a"), price: Price::Operation;
+    "map" "a function of one scalar that an operand names":
+        form: Form::Unary(Operation::Named("function"), "x"),
+        operands: &["function", "x"], typing: of("x"), width: SCALAR, price: Price::Folded;
+    "choose" "the third if the first two compare as an operand says, else the fourth":
+        form: Form::Select {
+            condition: Condition::Compared { comparison: "comparison", of: ["a", "b"] },
+            of: ["x", "y"],
+        },
+        operands: &["comparison", "a", "b", "x", "y"], typing: of("x"), width: SCALAR,
+        price: Price::Folded;
+    "select" "the second if the first is not 0, else the third":
+        form: Form::Select { condition: Condition::NotZero("condition"), of: ["a", "b"] },
+        operands: &["condition", "a", "b"], typing: of("a"), width: as_wide("a"), lanewise: true,
+        price: Price::Operation, asks: &[("condition", "i64")];
+    "cast" "conversion to a type":
+        form: converted(Typing::Named("dtype")),
+        operands: &["dtype", "x"], typing: named("dtype"), width: as_wide("x"), lanewise: true,
+        price: Price::Operation;
+    "index-cast" "conversion to i64":
+        form: converted(Typing::I64),
+        operands: &["x"], typing: I64, width: as_wide("x"), price: Price::Operation;
+    "convert" "conversion to the element type of an operand":
+        form: converted(Typing::Of("like")),
+        operands: &["like", "x"], typing: of("like"), width: as_wide("x"), price: Price::Folded,
+        asks: &[("x", "any")];
+    "broadcast" "a scalar in every lane":
+        form: Form::Spread { lanes: "lanes", x: "x", below: None },
+        operands: &["lanes", "x"], literals: &["lanes"], typing: of("x"), width: count("lanes"),
+        price: Price::Operation;
+    "lanes" "lanes that count up from a number, active below another":
+        form: Form::Spread { lanes: "lanes", x: "x", below: Some("hi") },
+        operands: &["lanes", "hi", "x"], literals: &["lanes"], typing: I64, width: count("lanes"),
+        asks: &[("hi", "i64"), ("x", "i64")];
+    "fold" "lanes folded into a scalar, half onto half":
+        form: Form::Fold { op: "op", x: "x" },
+        operands: &["op", "x"], typing: of("x"), width: SCALAR, price: Price::Operation,
+        asks: &[("op", "closed"), ("x", "lanes")];
+    "reduce" "a loop that folds its body's values into a start, in order":
+        form: looped(Some(("op", "start"))),
+        operands: &["op", "variable", "lo", "hi", "step", "start", "body", "access-lo?", "access-hi?"],
+        literals: &["step"], typing: of("start"), width: as_wide("start"),
+        asks: &[("op", "closed"), ("lo", "i64 scalar"), ("hi", "i64 scalar"), ("access-lo", "i64 scalar"), ("access-hi", "i64 scalar")];
 
     // Statements.
-    Skip {
-        "skip" "does nothing":
-            form: Form::Sequence(None);
-    }
-    Barrier {
-        "barrier" "separates what is written from what is read as frozen":
-            form: Form::Barrier;
-    }
-    Seq {
-        "seq" "one statement after another":
-            form: Form::Sequence(Some(["first", "second"])),
-            operands: &["first", "second"];
-    }
-    For {
-        "for" "a loop: its body for lo, lo + step, … below hi":
-            form: looped(None),
-            operands: &["variable", "lo", "hi", "step", "body", "access-lo?", "access-hi?"],
-            literals: &["step"],
-            asks: &[("lo", "i64 scalar"), ("hi", "i64 scalar"), ("access-lo", "i64 scalar"), ("access-hi", "i64 scalar")];
-    }
-    Store {
-        "store" "writes a value":
-            form: Form::Write { op: None, address: "address", value: "value" },
-            operands: &["address", "value"], writes: &["address"], price: Price::Operation,
-            asks: &[("address", "0")];
-    }
-    Accumulate {
-        "accumulate" "folds a value into memory":
-            form: Form::Write { op: Some("op"), address: "address", value: "value" },
-            operands: &["op", "address", "value"], reads: &["address"], writes: &["address"],
-            price: Price::Operation, asks: &[("op", "closed"), ("address", "0")];
-    }
-    Matmul(bool) {
-        "matmul"[false] "a product of matrices":
-            form: product(false),
-            operands: &["out", "a", "b"], reads: &["a", "b"], writes: &["out"], price: Price::Operation,
-            asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2")];
-        "matmul-transposed"[true] "a product of a matrix and a transposed one":
-            form: product(true),
-            operands: &["out", "a", "b"], reads: &["a", "b"], writes: &["out"], price: Price::Operation,
-            asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2")];
-    }
+    "skip" "does nothing":
+        form: Form::Sequence(Sequence::Empty);
+    "barrier" "separates what is written from what is read as frozen":
+        form: Form::Sequence(Sequence::Barrier);
+    "seq" "one statement after another":
+        form: Form::Sequence(Sequence::Two(["first", "second"])),
+        operands: &["first", "second"];
+    "for" "a loop: its body for lo, lo + step, … below hi":
+        form: looped(None),
+        operands: &["variable", "lo", "hi", "step", "body", "access-lo?", "access-hi?"],
+        literals: &["step"],
+        asks: &[("lo", "i64 scalar"), ("hi", "i64 scalar"), ("access-lo", "i64 scalar"), ("access-hi", "i64 scalar")];
+    "store" "writes a value":
+        form: Form::Write { op: None, address: "address", value: "value" },
+        operands: &["address", "value"], writes: &["address"], price: Price::Operation,
+        asks: &[("address", "0")];
+    "accumulate" "folds a value into memory":
+        form: Form::Write { op: Some("op"), address: "address", value: "value" },
+        operands: &["op", "address", "value"], reads: &["address"], writes: &["address"],
+        price: Price::Operation, asks: &[("op", "closed"), ("address", "0")];
+    "matmul" "a product of matrices":
+        form: product(false),
+        operands: &["out", "a", "b"], reads: &["a", "b"], writes: &["out"], price: Price::Operation,
+        asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2")];
+    "matmul-transposed" "a product of a matrix and a transposed one":
+        form: product(true),
+        operands: &["out", "a", "b"], reads: &["a", "b"], writes: &["out"], price: Price::Operation,
+        asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2")];
 
     // Terms in another environment or store.
-    Vec {
-        "vec" "lane by lane, in order":
-            form: Form::Replaced {
-                variable: "lane",
-                by: By::Lanes { from: "variable", lanes: "lanes", hi: "hi" },
-                x: "x",
-            },
-            operands: &["variable", "lane", "lanes", "hi", "x"], literals: &["lanes"], typing: of("x"),
-            width: count("lanes"), price: Price::Folded, asks: &[("hi", "i64")];
-    }
-    Rename {
-        "rename" "another loop variable in the place of one":
-            form: Form::Replaced { variable: "from", by: By::Variable("to"), x: "x" },
-            operands: &["from", "to", "x"], typing: of("x"), width: as_wide("x"), price: Price::Folded;
-    }
-    Fix {
-        "fix" "a value in the place of a loop variable":
-            form: Form::Replaced { variable: "variable", by: By::Value("value"), x: "x" },
-            operands: &["variable", "value", "x"], typing: of("x"), width: as_wide("x"),
-            asks: &[("value", "i64 scalar")], price: Price::Folded;
-    }
-    After {
-        "after" "in the store that a statement leaves, which is undone afterwards":
-            form: Form::After { first: "first", x: "x" },
-            operands: &["first", "x"], typing: of("x"), width: as_wide("x"), price: Price::Folded;
-    }
-    Forget {
-        "forget" "a statement after which a tensor holds zeros":
-            form: Form::Forget { address: "address", statement: "statement" },
-            operands: &["address", "statement"], asks: &[("address", "2")], writes: &["address"],
-            price: Price::Folded;
-    }
+    "vec" "lane by lane, in order":
+        form: Form::Replaced {
+            variable: "lane",
+            by: By::Lanes { from: "variable", lanes: "lanes", hi: "hi" },
+            x: "x",
+        },
+        operands: &["variable", "lane", "lanes", "hi", "x"], literals: &["lanes"], typing: of("x"),
+        width: count("lanes"), price: Price::Folded, asks: &[("hi", "i64")];
+    "rename" "another loop variable in the place of one":
+        form: Form::Replaced { variable: "from", by: By::Variable("to"), x: "x" },
+        operands: &["from", "to", "x"], typing: of("x"), width: as_wide("x"), price: Price::Folded;
+    "fix" "a value in the place of a loop variable":
+        form: Form::Replaced { variable: "variable", by: By::Value("value"), x: "x" },
+        operands: &["variable", "value", "x"], typing: of("x"), width: as_wide("x"),
+        asks: &[("value", "i64 scalar")], price: Price::Folded;
+    "after" "in the store that a statement leaves, which is undone afterwards":
+        form: Form::Undone { statement: "first", undone: Undone::After("x") },
+        operands: &["first", "x"], typing: of("x"), width: as_wide("x"), price: Price::Folded;
+    "forget" "a statement after which a tensor holds zeros":
+        form: Form::Undone { statement: "statement", undone: Undone::Tensor("address") },
+        operands: &["address", "statement"], asks: &[("address", "2")], writes: &["address"],
+        price: Price::Folded;
 
     // Whole tensors.
-    Stored {
-        "stored" "a stored tensor":
-            form: Form::Stored("address"),
-            operands: &["address"], typing: of("address"), reads: &["address"];
-    }
-    Output {
-        "write-tensor" "writes every element of a tensor":
-            form: output(Part::Whole),
-            operands: &["to", "from"], writes: &["to"], price: Price::Folded;
-    }
-    OutputSlot {
-        "write-slot" "writes one slot of every block":
-            form: output(Part::Slot("slot")),
-            operands: &["to", "slot", "from"], writes: &["to"], price: Price::Folded,
-            asks: &[("to", "3"), ("slot", "i64 scalar"), ("from", "2")];
-    }
-    OutputColumns {
-        "write-columns" "writes some columns":
-            form: output(Part::Columns("column")),
-            operands: &["to", "column", "from"], writes: &["to"], price: Price::Folded,
-            asks: &[("to", "2"), ("column", "i64 scalar"), ("from", "2")];
-    }
-    Element {
-        "element" "an element of a tensor":
-            form: Form::Element { tensor: "tensor", index: [Some("i"), Some("j"), Some("k")] },
-            operands: &["tensor", "i", "j?", "k?"], typing: of("tensor"), width: SCALAR,
-            price: Price::Folded, asks: &[("i", "i64"), ("j", "i64"), ("k", "i64")];
-    }
-    Extent {
-        "extent" "an extent of a tensor":
-            form: Form::Extent { of: "tensor", k: "k" },
-            operands: &["tensor", "k"], literals: &["k"], typing: I64, width: SCALAR, price: Price::Folded,
-            asks: &[("tensor", "any")];
-    }
+    "stored" "a stored tensor":
+        form: Form::View { address: "address", view: View::Tensor },
+        operands: &["address"], typing: of("address"), reads: &["address"];
+    "write-tensor" "writes every element of a tensor":
+        form: output(Part::Whole),
+        operands: &["to", "from"], writes: &["to"], price: Price::Folded;
+    "write-slot" "writes one slot of every block":
+        form: output(Part::Slot("slot")),
+        operands: &["to", "slot", "from"], writes: &["to"], price: Price::Folded,
+        asks: &[("to", "3"), ("slot", "i64 scalar"), ("from", "2")];
+    "write-columns" "writes some columns":
+        form: output(Part::Columns("column")),
+        operands: &["to", "column", "from"], writes: &["to"], price: Price::Folded,
+        asks: &[("to", "2"), ("column", "i64 scalar"), ("from", "2")];
+    "element" "an element of a tensor":
+        form: Form::Element { tensor: "tensor", index: [Some("i"), Some("j"), Some("k")] },
+        operands: &["tensor", "i", "j?", "k?"], typing: of("tensor"), width: SCALAR,
+        price: Price::Folded, asks: &[("i", "i64"), ("j", "i64"), ("k", "i64")];
+    "extent" "an extent of a tensor":
+        form: Form::Extent { of: Holder::Tensor("tensor"), k: "k" },
+        operands: &["tensor", "k"], literals: &["k"], typing: I64, width: SCALAR, price: Price::Folded,
+        asks: &[("tensor", "any")];
 }

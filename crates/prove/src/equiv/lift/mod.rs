@@ -19,7 +19,7 @@ use ember_language::sexp::deeper;
 use ember_language::term::{Node, Term};
 use ember_targets::dlc::{Action, Addr, Expr, Loop, Program, RegisterId, Stmt, TensorId, UnitId};
 use ember_values::primitive::form::{self, Form, Operation};
-use ember_values::scalar::BinaryOp;
+use ember_values::scalar::{BinaryOp, Linear};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
@@ -151,7 +151,7 @@ impl<'p> Lift<'p> {
 
     /// Returns the operands of a sum.
     fn sum(&self, id: Id) -> Option<[Id; 2]> {
-        self.operators.binary(self.made.get(id)?, BinaryOp::Add)
+        self.operators.linear(self.made.get(id)?, Linear::Sum)
     }
 
     fn node(&self, id: Id) -> Node {

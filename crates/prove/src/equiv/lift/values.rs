@@ -5,7 +5,7 @@ use egg::{Id, Language};
 use ember_language::sexp::deeper;
 use ember_language::term::Head;
 use ember_targets::dlc::{Addr, Expr, SizeId, StreamId, StreamKind, TensorId};
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, View};
 use ember_values::scalar::DType;
 use std::collections::BTreeSet;
 
@@ -154,7 +154,7 @@ impl Lift<'_> {
             Some(self.span(hi, base))
         };
         let own = match self.form(address) {
-            Some(Form::Index { index, .. }) => span(index),
+            Some(Form::View { view: View::At(index), .. }) => span(index),
             _ => None,
         };
         let fits = |run: Id| (own.is_some() && span(run) == own) || self.full(run);
@@ -251,8 +251,8 @@ impl Lift<'_> {
         if let Some(from) = self.number(start) {
             return reaches(from);
         }
-        let Some(Form::Iv(variable)) = self.form(start) else { return false };
-        let Some(Form::Variable { range: [lo, end, step], .. }) = self.form(variable) else {
+        let Some(variable) = self.operators.iv(&self.node(start)) else { return false };
+        let Some([_, lo, end, step]) = self.operators.variable(&self.node(variable)) else {
             return false;
         };
         let (Some(lo), Some(end), Some(step)) =

@@ -6,8 +6,8 @@ use egg::{ENodeOrVar, Id, Language, PatternAst};
 use ember_language::rules::{Arg, COMPUTE, Call, Kind};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::Typing;
-use ember_values::primitive::form::{By, Form};
-use ember_values::scalar::{BinaryOp, DType};
+use ember_values::primitive::form::{By, Condition, Form};
+use ember_values::scalar::{BinaryOp, DType, Linear};
 use std::collections::BTreeSet;
 
 /// An integer, or lanes: a function of the counter of the lanes around it.
@@ -45,7 +45,7 @@ impl Translation<'_> {
             return self.number(p, x, &inner);
         }
         match self.signature.table().form(node) {
-            Some(Form::Same(x)) => self.number(p, x, around),
+            Some(Form::Carried { x, to: None }) => self.number(p, x, around),
             Some(Form::Iv(variable)) => scalar(self.loop_variable(p, variable, around)),
             Some(Form::Replaced { variable: each, by: By::Lanes { from, lanes, hi }, x }) => {
                 let lane = self.lane();
@@ -90,12 +90,12 @@ impl Translation<'_> {
                     }
                 }
             }
-            Some(Form::Select { condition, a, b }) => {
+            Some(Form::Select { condition: Condition::NotZero(condition), of: [a, b] }) => {
                 let (parts, active) = self.numbers_of(p, &[condition, a, b], around)?;
                 let [c, a, b] = &parts[..] else { return Err(Inexpressible(node.to_string())) };
                 Ok(Number { text: format!("(ite (= {c} 0) {b} {a})"), active })
             }
-            Some(Form::Converted(x)) if self.result(node) == Some(Typing::I64) => {
+            Some(Form::Carried { x, to: Some(_) }) if self.result(node) == Some(Typing::I64) => {
                 self.number(p, x, around)
             }
             _ => {
@@ -141,10 +141,10 @@ impl Translation<'_> {
             Some(solver) => operation_text(op, solver, &operands),
             None => return self.foreign(op.name(), operands),
         };
-        match op {
-            BinaryOp::Add | BinaryOp::Sub => self.wrapped(text, false),
-            BinaryOp::Mul => self.wrapped(text, true),
-            _ => text,
+        match op.linear() {
+            Some(Linear::Sum | Linear::Difference) => self.wrapped(text, false),
+            Some(Linear::Product) => self.wrapped(text, true),
+            None => text,
         }
     }
 

@@ -4,7 +4,7 @@ use super::parts::{mentions, of_rule, text};
 use super::{Around, Inexpressible, LANE, Result, Side, Translation, Visit, Witness};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::term::Node;
-use ember_values::primitive::form::{By, Form, Operation};
+use ember_values::primitive::form::{By, Form, Number, Operation, Sequence};
 use std::collections::BTreeSet;
 
 /// A loop variable and the lanes that replace it.
@@ -30,14 +30,14 @@ impl Translation<'_> {
             return self.visit(p, x, inner, side);
         }
         match self.signature.table().form(node) {
-            Some(Form::Same(x)) => self.visit(p, x, around, side),
+            Some(Form::Carried { x, to: None }) => self.visit(p, x, around, side),
             Some(Form::Loop(_)) => self.enter(p, node, around, side),
-            Some(Form::Sequence(None)) => Ok(()),
+            Some(Form::Sequence(Sequence::Empty)) => Ok(()),
             // The contents of memory after a statement cannot be expressed by visits.
-            Some(Form::After { .. } | Form::Forget { .. }) => {
+            Some(Form::Undone { .. }) => {
                 Err(Inexpressible(format!("`{node}` is about what stands in memory")))
             }
-            Some(Form::Sequence(Some(_))) => self.in_order(p, node, around, side),
+            Some(Form::Sequence(Sequence::Two(_))) => self.in_order(p, node, around, side),
             Some(Form::Replaced { variable, by, x }) => {
                 if !self.is_statement(p, x) {
                     return self.other(p, id, around, side);
@@ -62,7 +62,9 @@ impl Translation<'_> {
                 _ => self.other(p, id, around, side),
             },
             // The identity as the start of a partial reduction contributes nothing.
-            Some(Form::Start(Operation::Named(op))) if self.reduction() == Some(text(p, op)) => {
+            Some(Form::Number { value: Number::Start(Operation::Named(op)), .. })
+                if self.reduction() == Some(text(p, op)) =>
+            {
                 Ok(())
             }
             // Applying the reduction's own operation to two parts is the same as folding both.

@@ -11,7 +11,8 @@ use crate::soundness::{left_side, ranks};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Arg, Kind, Loop, New, Rule, Signature, Unit};
 use ember_language::term::{Head, Node};
-use ember_values::primitive::{Primitive, Typing};
+use ember_values::primitive::Typing;
+use ember_values::primitive::form::{Form, Sequence};
 use ember_values::scalar::DType;
 
 /// Returns true if the right sides of two rules with the same conditions are the same up to names.
@@ -121,7 +122,7 @@ impl Side<'_> {
         }
         let operands = node.children().iter().map(|child| self.text(*child, around, depth));
         let mut operands: Vec<String> = operands.collect();
-        if info.is(Primitive::Seq)
+        if matches!(info.form, Some(Form::Sequence(Sequence::Two(_))))
             && operands.len() == 2
             && let Some(at) = operands.iter().position(|operand| operand == NOTHING)
         {
@@ -149,7 +150,9 @@ impl Side<'_> {
     /// Returns the operand that a node is the same as.
     fn same_as(&self, node: &Node) -> Option<Id> {
         let operators = self.signature.table();
-        let [dtype, x] = operators.parts(node, Primitive::Cast)?;
+        let Form::Carried { x, to: Some(Typing::Named(dtype)) } = operators.form(node)? else {
+            return None;
+        };
         let own = DType::parse(&self.name(dtype))?;
         (self.dtype(x) == Some(own)).then_some(x)
     }

@@ -7,8 +7,7 @@ use super::places::Places;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Arg, Call, New, Rule, Signature};
 use ember_language::term::{Head, Node};
-use ember_values::primitive::Primitive;
-use ember_values::scalar::BinaryOp;
+use ember_values::scalar::Linear;
 
 /// A term of a pattern.
 type Term = PatternAst<Node>;
@@ -140,8 +139,7 @@ fn bounds(signature: &Signature, rule: &Rule, x: Var) -> Vec<[Term; 3]> {
 /// Returns true if a pattern of a variable is the variable itself and a length or a number more, which nothing is.
 fn exceeds(signature: &Signature, rule: &Rule, v: Var, pattern: &Term) -> bool {
     let Some(ENodeOrVar::ENode(node)) = pattern.as_ref().last() else { return false };
-    let add = Primitive::Binary(BinaryOp::Add);
-    let Some(parts) = signature.table().parts::<2>(node, add) else { return false };
+    let Some(parts) = signature.table().linear(node, Linear::Sum) else { return false };
     let some = |at: Id| match &pattern[at] {
         ENodeOrVar::Var(n) => is_length(rule, *n),
         ENodeOrVar::ENode(node) => matches!(node.head(), Head::Int(n) if n != 0),

@@ -10,7 +10,7 @@ use super::expanded::{expanded, text};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Arg, Kind, New, Rule, Signature, Unit};
 use ember_language::term::Node;
-use ember_values::primitive::Primitive;
+use ember_values::primitive::form::{By, Form, Loop, Sequence, Undone};
 
 /// One evaluation of a variable of the rule.
 struct Place {
@@ -163,14 +163,14 @@ impl Walk<'_, '_> {
             let again = after && !self.runs_once(own.variable);
             return self.node(own.body, &inside, late || again) || after;
         }
-        match (info.primitive(), info.binds) {
-            (Some(Primitive::After), _) => {
+        match (info.form, info.binds) {
+            (Some(Form::Undone { undone: Undone::After(_), .. }), _) => {
                 let [first, body] = children else { return late };
                 let changed = self.node(*first, around, late);
                 self.node(*body, around, changed);
                 late || self.writes(*body)
             }
-            (Some(Primitive::Vec), Some((variable, body))) => {
+            (Some(Form::Replaced { by: By::Lanes { .. }, .. }), Some((variable, body))) => {
                 // Lanes run one after the other, each with its own look at the end.
                 let after = late || self.writes(children[body]);
                 self.bounds(children[variable], around, after);
@@ -283,8 +283,12 @@ impl Walk<'_, '_> {
     fn writes_itself(&self, node: &Node) -> bool {
         let Some(info) = self.signature.table().of(node) else { return false };
         let harmless = matches!(
-            info.primitive(),
-            Some(Primitive::Skip | Primitive::Seq | Primitive::For | Primitive::Same)
+            info.form,
+            Some(
+                Form::Sequence(Sequence::Empty | Sequence::Two(_))
+                    | Form::Loop(Loop { folds: None, .. })
+                    | Form::Carried { to: None, .. }
+            )
         );
         info.kind == Some(Kind::Statement) && !harmless && !info.boundary
     }

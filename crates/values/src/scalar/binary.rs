@@ -1,204 +1,8 @@
-//! Operations on scalars: unary, binary, and the fold of lanes to one scalar.
+//! Binary operations on scalars, and the fold of lanes to one scalar.
 
+use super::near::{Near, larger_error, passed_by_power, uncertain};
+use super::price::{Latency, ScalarPrice};
 use super::{DType, Scalar};
-
-/// Declares the unary operations, one row each, with the computation in both types.
-macro_rules! unary_operations {
-    ($($(#[$doc:meta])* $variant:ident, $name:literal, $summary:literal {
-        f32: $f32:expr, f64: $f64:expr, price: $price:ident, latency: $latency:expr,
-        roundings: $roundings:literal, passed: $passed:expr,
-    })*) => {
-        /// A unary operation on a floating-point scalar.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum UnaryOp {
-            $(#[doc = $summary] $(#[$doc])* $variant,)*
-        }
-
-        impl UnaryOp {
-            /// Every unary operation.
-            pub const ALL: &'static [UnaryOp] = &[$(UnaryOp::$variant),*];
-
-            /// Returns the name used in every text format.
-            pub const fn name(self) -> &'static str {
-                match self { $(UnaryOp::$variant => $name,)* }
-            }
-
-            /// Returns a short description of the result.
-            pub const fn doc(self) -> &'static str {
-                match self { $(UnaryOp::$variant => $summary,)* }
-            }
-
-            /// Returns the price class on the vector unit.
-            pub const fn price(self) -> ScalarPrice {
-                match self { $(UnaryOp::$variant => ScalarPrice::$price,)* }
-            }
-
-            /// Returns the latencies of the machine that the operation incurs one after another.
-            pub const fn latency(self) -> &'static [Latency] {
-                match self { $(UnaryOp::$variant => $latency,)* }
-            }
-
-            /// Applies the operation to a binary32 value.
-            #[inline(always)]
-            pub fn f32(self, x: f32) -> f32 {
-                match self { $(UnaryOp::$variant => ($f32)(x),)* }
-            }
-
-            /// Applies the operation to a binary64 value.
-            #[inline(always)]
-            pub fn f64(self, x: f64) -> f64 {
-                match self { $(UnaryOp::$variant => ($f64)(x),)* }
-            }
-
-            /// Returns [`Self::f32`] as a function that C can call.
-            pub fn c_f32(self) -> extern "C" fn(f32) -> f32 {
-                match self { $(UnaryOp::$variant => {
-                    extern "C" fn call(x: f32) -> f32 { ($f32)(x) }
-                    call
-                })* }
-            }
-
-            /// Returns [`Self::f64`] as a function that C can call.
-            pub fn c_f64(self) -> extern "C" fn(f64) -> f64 {
-                match self { $(UnaryOp::$variant => {
-                    extern "C" fn call(x: f64) -> f64 { ($f64)(x) }
-                    call
-                })* }
-            }
-
-            /// Returns an upper bound of the rounding errors of the operation itself, in units of one rounding to
-            /// nearest.
-            pub const fn roundings(self) -> f64 {
-                match self { $(UnaryOp::$variant => $roundings,)* }
-            }
-
-            /// Returns the greatest error of the result if the operand `x` is off by up to `error`; `None` if no
-            /// operand within that distance has a result.
-            pub fn passed(self, x: f64, error: f64) -> Option<f64> {
-                let y = self.f64(x);
-                match self { $(UnaryOp::$variant => ($passed)(x, y, error),)* }
-            }
-        }
-    };
-}
-
-/// The price class of an operation on scalars.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScalarPrice {
-    /// One operation of the vector unit.
-    Operation,
-    /// The exponential function of the machine.
-    Exponential,
-}
-
-/// A latency that a machine states.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Latency {
-    /// The latency of the exponential function.
-    Exponential,
-    /// The latency of a square root.
-    Root,
-    /// The latency of a floating-point division.
-    Quotient,
-}
-
-unary_operations! {
-    /// Computed by the crate `libm`, so that the bits are the same everywhere.
-    Exp, "exp", "the exponential function" {
-        f32: libm::expf, f64: libm::exp, price: Exponential, latency: &[Latency::Exponential],
-        // `libm` promises less than one unit in the last place, and 2 leave room for the rounding of the argument.
-        roundings: 4.0, passed: |_, y: f64, error: f64| Some(y * error.exp_m1()),
-    }
-    /// The result is correctly rounded, and NaN below -0.0.
-    Sqrt, "sqrt", "the square root" {
-        f32: f32::sqrt, f64: f64::sqrt, price: Operation, latency: &[Latency::Root],
-        roundings: 1.0, passed: |x: f64, y: f64, error: f64| {
-            let (least, most) = ((x - error).max(0.0).sqrt(), (x + error).sqrt());
-            (x + error >= 0.0).then(|| (most - y).max(y - least))
-        },
-    }
-    /// Both the square root and the quotient are rounded. The result is infinite at zeros, with the sign of the zero,
-    /// and NaN below -0.0.
-    Rsqrt, "rsqrt", "1 over the square root" {
-        f32: |x: f32| 1.0 / x.sqrt(), f64: |x: f64| 1.0 / x.sqrt(),
-        price: Operation, latency: &[Latency::Root, Latency::Quotient],
-        roundings: 3.0, passed: |x: f64, y: f64, error: f64| {
-            let (least, most) = (1.0 / (x + error).sqrt(), 1.0 / (x - error).max(0.0).sqrt());
-            (x + error >= 0.0).then(|| (most - y).max(y - least))
-        },
-    }
-    /// Computed by the crate `libm`. The result is infinite at zeros, and NaN below them.
-    Log, "log", "the natural logarithm" {
-        f32: libm::logf, f64: libm::log, price: Exponential, latency: &[Latency::Exponential],
-        roundings: 4.0, passed: |x: f64, y: f64, error: f64| {
-            let (least, most) = (libm::log((x - error).max(0.0)), libm::log(x + error));
-            (x + error >= 0.0).then(|| (most - y).max(y - least))
-        },
-    }
-    /// Computed by the crate `libm`, which reduces arguments of any size exactly.
-    Sin, "sin", "the sine of an angle in radians" {
-        f32: libm::sinf, f64: libm::sin, price: Exponential, latency: &[Latency::Exponential],
-        roundings: 4.0, passed: |x: f64, _, error: f64| flat(x, error, 1.0),
-    }
-    /// Computed by the crate `libm`, which reduces arguments of any size exactly.
-    Cos, "cos", "the cosine of an angle in radians" {
-        f32: libm::cosf, f64: libm::cos, price: Exponential, latency: &[Latency::Exponential],
-        roundings: 4.0, passed: |x: f64, _, error: f64| flat(x, error, 1.0),
-    }
-    /// Computed by the crate `libm`.
-    Tanh, "tanh", "the hyperbolic tangent" {
-        f32: libm::tanhf, f64: libm::tanh, price: Exponential, latency: &[Latency::Exponential],
-        // `libm` states no bound; 3 units in the last place is that of the code it derives from.
-        roundings: 8.0, passed: |x: f64, _, error: f64| flat(x, error, 1.0),
-    }
-    /// Computed by the crate `libm`.
-    Erf, "erf", "the error function" {
-        f32: libm::erff, f64: libm::erf, price: Exponential, latency: &[Latency::Exponential],
-        roundings: 4.0, passed: |x: f64, _, error: f64| flat(x, error, std::f64::consts::FRAC_2_SQRT_PI),
-    }
-}
-
-/// Returns the greatest error of a function of slope at most `slope` whose values are within 1 of 0.
-fn flat(x: f64, error: f64, slope: f64) -> Option<f64> {
-    x.is_finite().then(|| (slope * error).min(2.0))
-}
-
-impl UnaryOp {
-    /// Finds the operation with this name.
-    pub fn parse(name: &str) -> Option<UnaryOp> {
-        UnaryOp::ALL.iter().copied().find(|o| o.name() == name)
-    }
-
-    /// Returns true if the operation is defined on a type: binary32 and binary64.
-    pub fn takes(self, dtype: DType) -> bool {
-        dtype.is_float() && !dtype.is_storage()
-    }
-
-    /// Applies the operation to a scalar; `None` for a type that it does not take.
-    pub fn apply(self, x: Scalar) -> Option<Scalar> {
-        match x {
-            Scalar::F32(x) => Some(Scalar::F32(self.f32(x))),
-            Scalar::F64(x) => Some(Scalar::F64(self.f64(x))),
-            _ => None,
-        }
-    }
-}
-
-/// Folds lanes to one; `None` if there are no lanes. Halves are combined until one lane is left: with `h` half of `n`
-/// lanes, rounded up, lane `i` becomes `f(lane i, lane i + h)` for all `i + h` below `n`. Vector units reduce in this
-/// order in a logarithmic number of steps. For a sum of floating-point numbers, this order differs from the order of a
-/// loop.
-#[inline(always)]
-pub fn fold_lanes<T: Copy>(lanes: &mut [T], mut f: impl FnMut(T, T) -> T) -> Option<T> {
-    let mut n = lanes.len();
-    while n > 1 {
-        let half = n.div_ceil(2);
-        let (low, high) = lanes[..n].split_at_mut(half);
-        low.iter_mut().zip(high).for_each(|(a, b)| *a = f(*a, *b));
-        n = half;
-    }
-    lanes.first().copied()
-}
 
 /// Declares the binary operations, one row each, with the computation in each type and the term for solvers of integer
 /// arithmetic.
@@ -206,7 +10,7 @@ macro_rules! binary_operations {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $summary:literal {
         f32: $f32:expr, f64: $f64:expr, i64: $i64:expr, checked: $checked:expr,
         monotone: $monotone:expr, magnitude: $magnitude:expr, start: $start:expr,
-        compares: $compares:literal, price: $price:ident, solver: $solver:expr, infix: $infix:expr,
+        compares: $compares:literal, chooses: $chooses:expr, price: $price:ident, latency: $latency:ident, solver: $solver:expr, infix: $infix:expr,
         linear: $linear:expr, roundings: $roundings:literal, underflows: $underflows:literal, passed: $passed:expr,
     })*) => {
         /// A binary operation on two scalars of one type.
@@ -296,6 +100,16 @@ macro_rules! binary_operations {
                 match self { $(BinaryOp::$variant => ScalarPrice::$price,)* }
             }
 
+            /// Returns the operand that the result always is; `None` if it is another number.
+            pub const fn chooses(self) -> Option<Chosen> {
+                match self { $(BinaryOp::$variant => $chooses,)* }
+            }
+
+            /// Returns the latency of the machine that the operation incurs.
+            pub const fn latency(self) -> Latency {
+                match self { $(BinaryOp::$variant => Latency::$latency,)* }
+            }
+
             /// Returns the operation on integers of any size as an SMT-LIB term over `a` and `b`; `None` if there is no
             /// such term. It agrees with [`BinaryOp::i64`] if no result needs more than 64 bits.
             pub const fn solver(self) -> Option<&'static str> {
@@ -351,21 +165,13 @@ pub enum Linear {
     Product,
 }
 
-/// A real number that may be off by an error.
-#[derive(Clone, Copy, Debug)]
-pub struct Near {
-    /// The number.
-    pub x: f64,
-    /// The greatest distance from the exact number.
-    pub error: f64,
-}
-
-impl Near {
-    /// Returns true if a comparison with another number gives the same for all values within both errors.
-    pub fn is_apart(self, other: Near) -> bool {
-        let exact = self.error == 0.0 && other.error == 0.0;
-        exact || (self.x - other.x).abs() > self.error + other.error
-    }
+/// The operand that the result of an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// The lesser one.
+    Least,
+    /// The greater one.
+    Greatest,
 }
 
 fn unchecked<T>(f: impl Fn(i64, i64) -> T) -> impl Fn(i64, i64) -> Option<T> {
@@ -388,21 +194,21 @@ binary_operations! {
     Add, "add", "sum; integers wrap" {
         f32: |a, b| a + b, f64: |a, b| a + b, i64: i64::wrapping_add, checked: i64::checked_add,
         monotone: always, magnitude: sum_of, start: Some(Start::Zero),
-        compares: false, price: Operation, solver: Some("(+ a b)"),
+        compares: false, chooses: None, price: Operation, latency: Sum, solver: Some("(+ a b)"),
         infix: [Some("+"); 2],
         linear: Some(Linear::Sum), roundings: 1.0, underflows: false, passed: |a: Near, b: Near, _| a.error + b.error,
     }
     Sub, "sub", "difference; integers wrap" {
         f32: |a, b| a - b, f64: |a, b| a - b, i64: i64::wrapping_sub, checked: i64::checked_sub,
         monotone: always, magnitude: sum_of, start: None,
-        compares: false, price: Operation, solver: Some("(- a b)"),
+        compares: false, chooses: None, price: Operation, latency: Sum, solver: Some("(- a b)"),
         infix: [Some("-"); 2],
         linear: Some(Linear::Difference), roundings: 1.0, underflows: false, passed: |a: Near, b: Near, _| a.error + b.error,
     }
     Mul, "mul", "product; integers wrap" {
         f32: |a, b| a * b, f64: |a, b| a * b, i64: i64::wrapping_mul, checked: i64::checked_mul,
         monotone: always, magnitude: |a: Option<u64>, b: Option<u64>| a?.checked_mul(b?), start: Some(Start::One),
-        compares: false, price: Operation, solver: Some("(* a b)"),
+        compares: false, chooses: None, price: Operation, latency: Product, solver: Some("(* a b)"),
         infix: [Some("*"); 2],
         linear: Some(Linear::Product), roundings: 1.0, underflows: true, passed: |a: Near, b: Near, _| {
             a.x.abs() * b.error + b.x.abs() * a.error + a.error * b.error
@@ -412,7 +218,7 @@ binary_operations! {
         f32: |a, b| a / b, f64: |a, b| a / b,
         i64: |a: i64, b| if b == 0 { 0 } else { a.wrapping_div(b) }, checked: i64::checked_div,
         monotone: |b| b > 0, magnitude: |a, _| a, start: None,
-        compares: false, price: Operation, solver: Some("(ite (= b 0) 0 (ite (>= a 0) (div a b) (- (div (- a) b))))"),
+        compares: false, chooses: None, price: Operation, latency: Quotient, solver: Some("(ite (= b 0) 0 (ite (>= a 0) (div a b) (- (div (- a) b))))"),
         infix: [Some("/"), None],
         // The quotient may also be a product with a rounded reciprocal.
         linear: None, roundings: 3.0, underflows: true, passed: |a: Near, b: Near, y: f64| {
@@ -424,7 +230,7 @@ binary_operations! {
     Max, "max", "IEEE 754-2019 maximum" {
         f32: maximum_f32, f64: maximum_f64, i64: i64::max, checked: unchecked(i64::max),
         monotone: always, magnitude: larger, start: Some(Start::Least),
-        compares: false, price: Operation, solver: Some("(ite (>= a b) a b)"),
+        compares: false, chooses: Some(Chosen::Greatest), price: Operation, latency: Sum, solver: Some("(ite (>= a b) a b)"),
         infix: [None; 2],
         linear: None, roundings: 0.0, underflows: false, passed: larger_error,
     }
@@ -433,7 +239,7 @@ binary_operations! {
         f32: |a: f32, b: f32| -maximum_f32(-a, -b), f64: |a: f64, b: f64| -maximum_f64(-a, -b),
         i64: i64::min, checked: unchecked(i64::min),
         monotone: always, magnitude: larger, start: Some(Start::Greatest),
-        compares: false, price: Operation, solver: Some("(ite (<= a b) a b)"),
+        compares: false, chooses: Some(Chosen::Least), price: Operation, latency: Sum, solver: Some("(ite (<= a b) a b)"),
         infix: [None; 2],
         linear: None, roundings: 0.0, underflows: false, passed: larger_error,
     }
@@ -442,7 +248,7 @@ binary_operations! {
         f32: libm::powf, f64: libm::pow, i64: power,
         checked: |a: i64, b| u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
         monotone: |_| false, magnitude: |_, _| None, start: None,
-        compares: false, price: Exponential, solver: None,
+        compares: false, chooses: None, price: Exponential, latency: Exponential, solver: None,
         infix: [None; 2],
         // `libm` promises less than one unit in the last place.
         linear: None, roundings: 4.0, underflows: true, passed: passed_by_power,
@@ -451,7 +257,7 @@ binary_operations! {
         f32: |a, b| f32::from(u8::from(a < b)), f64: |a, b| f64::from(u8::from(a < b)),
         i64: |a, b| i64::from(a < b), checked: unchecked(|a, b| i64::from(a < b)),
         monotone: always, magnitude: |_, _| Some(1), start: None,
-        compares: true, price: Operation, solver: Some("(ite (< a b) 1 0)"),
+        compares: true, chooses: None, price: Operation, latency: Sum, solver: Some("(ite (< a b) 1 0)"),
         infix: [Some("<"); 2],
         linear: None, roundings: 0.0, underflows: false, passed: uncertain,
     }
@@ -459,34 +265,10 @@ binary_operations! {
         f32: |a, b| f32::from(u8::from(a <= b)), f64: |a, b| f64::from(u8::from(a <= b)),
         i64: |a, b| i64::from(a <= b), checked: unchecked(|a, b| i64::from(a <= b)),
         monotone: always, magnitude: |_, _| Some(1), start: None,
-        compares: true, price: Operation, solver: Some("(ite (<= a b) 1 0)"),
+        compares: true, chooses: None, price: Operation, latency: Sum, solver: Some("(ite (<= a b) 1 0)"),
         infix: [Some("<="); 2],
         linear: None, roundings: 0.0, underflows: false, passed: uncertain,
     }
-}
-
-/// The error of the greater of two numbers, and of the lesser, is at most the larger of their errors.
-fn larger_error(a: Near, b: Near, _: f64) -> f64 {
-    a.error.max(b.error)
-}
-
-/// Returns the error of a comparison: 0 if it gives the same for all values within the errors of the operands, else 1.
-fn uncertain(a: Near, b: Near, _: f64) -> f64 {
-    if a.is_apart(b) { 0.0 } else { 1.0 }
-}
-
-/// Returns the greatest distance of a power from `y` whose base and exponent are within their errors. A power of a
-/// positive base is monotone in both of them, so that the extremes are at the ends.
-fn passed_by_power(a: Near, b: Near, y: f64) -> f64 {
-    if a.error == 0.0 && b.error == 0.0 {
-        return 0.0;
-    }
-    if a.x - a.error <= 0.0 {
-        return f64::INFINITY;
-    }
-    let ends = [(-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 1.0)];
-    let ends = ends.map(|(low, high)| libm::pow(a.x + low * a.error, b.x + high * b.error));
-    ends.into_iter().map(|end| (end - y).abs()).fold(0.0, f64::max)
 }
 
 /// Returns an integer power: the wrapping product of `exponent` factors. A power with a negative exponent is truncated to
@@ -621,4 +403,20 @@ fn maximum_f64(a: f64, b: f64) -> f64 {
     } else {
         f64::NAN
     }
+}
+
+/// Folds lanes to one; `None` if there are no lanes. Halves are combined until one lane is left: with `h` half of `n`
+/// lanes, rounded up, lane `i` becomes `f(lane i, lane i + h)` for all `i + h` below `n`. Vector units reduce in this
+/// order in a logarithmic number of steps. For a sum of floating-point numbers, this order differs from the order of a
+/// loop.
+#[inline(always)]
+pub fn fold_lanes<T: Copy>(lanes: &mut [T], mut f: impl FnMut(T, T) -> T) -> Option<T> {
+    let mut n = lanes.len();
+    while n > 1 {
+        let half = n.div_ceil(2);
+        let (low, high) = lanes[..n].split_at_mut(half);
+        low.iter_mut().zip(high).for_each(|(a, b)| *a = f(*a, *b));
+        n = half;
+    }
+    lanes.first().copied()
 }
