@@ -126,7 +126,9 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
     },
     Answer {
         name: "may-run",
-        answer: |g, x| g[x[0]].data.free.iter().all(|key| !never_runs(g, g.analysis.variable(*key))),
+        answer: |g, x| {
+            g[x[0]].data.free.iter().all(|key| !never_runs(g, g.analysis.variable(*key)))
+        },
     },
     Answer {
         name: "not-free",
