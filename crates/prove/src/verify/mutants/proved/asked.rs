@@ -4,11 +4,11 @@
 
 use super::expanded::text;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_language::rules::Signature;
+use ember_language::rules::{Kind, Signature};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::Typing;
 use ember_values::primitive::form::{Form, Operation};
-use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE};
+use ember_values::scalar::{BinaryOp, DType, LARGEST_SIZE, Scalar};
 
 /// Returns true if asking for an address of a side never fails where another address is read.
 pub(super) fn has_a_place(
@@ -52,21 +52,25 @@ impl Beside<'_> {
         }
     }
 
-    /// Returns the tensor and the indices of an address.
+    /// Returns the tensor and the indices of an address. What makes an address of another one and a value indexes it.
     fn spine(&self, mut at: Id) -> Option<(Var, Vec<Id>)> {
+        const INDEXED: [Option<Kind>; 2] = [Some(Kind::Address), Some(Kind::Value)];
         let mut indices = Vec::new();
         loop {
-            match (&self.side[at], self.form(at)) {
-                (ENodeOrVar::Var(v), _) => {
+            let node = match &self.side[at] {
+                ENodeOrVar::Var(v) => {
                     indices.reverse();
                     return Some((*v, indices));
                 }
-                (_, Some(Form::Index { address, index })) => {
-                    indices.push(index);
-                    at = address;
-                }
-                _ => return None,
+                ENodeOrVar::ENode(node) => node,
+            };
+            let info = self.signature.table().of(node).filter(|info| info.row.is_some())?;
+            let [address, index] = node.children() else { return None };
+            if info.kind != Some(Kind::Address) || info.operand_kinds != INDEXED {
+                return None;
             }
+            indices.push(*index);
+            at = *address;
         }
     }
 
@@ -83,16 +87,24 @@ impl Beside<'_> {
         self.read.push((tensor, indices));
     }
 
-    /// Returns the value that a term converts to i64.
+    /// Returns true if a term is an i64, whatever its operands are.
+    fn is_i64(&self, node: &Node) -> bool {
+        let info = self.signature.table().of(node);
+        match info.and_then(|info| info.result(node.children())) {
+            Some(Typing::I64) => true,
+            Some(Typing::Named(name)) => DType::parse(&text(self.side, name)) == Some(DType::I64),
+            Some(Typing::Of(_)) | None => false,
+        }
+    }
+
+    /// Returns the only value that an i64 is made of, which it is converted from if that is another number.
     fn converted(&self, at: Id) -> Option<Id> {
         let ENodeOrVar::ENode(node) = &self.side[at] else { return None };
-        let Form::Converted(x) = self.form(at)? else { return None };
-        let to = match self.signature.table().of(node)?.result(node.children())? {
-            Typing::I64 => Some(DType::I64),
-            Typing::Named(name) => DType::parse(&text(self.side, name)),
-            Typing::Of(_) => None,
-        };
-        (to == Some(DType::I64)).then_some(x)
+        let info = self.signature.table().of(node).filter(|_| self.is_i64(node))?;
+        let operands = info.operand_kinds.iter().zip(node.children());
+        let mut values = operands.filter(|(kind, _)| **kind == Some(Kind::Value));
+        let first = values.next().map(|(_, value)| *value);
+        first.filter(|_| values.next().is_none())
     }
 
     /// Returns true if a term is an index that can be evaluated.
@@ -140,15 +152,15 @@ impl Beside<'_> {
         {
             return Some(((n, n), n == 0));
         }
+        let own = text(self.side, at);
+        let is_own = |index: &&Id| text(self.side, **index) == own;
+        let is_i64 = matches!(&self.side[at], ENodeOrVar::ENode(node) if self.is_i64(node));
+        // What is an index of one tensor is no index of others that are shorter.
+        if is_i64 && self.read.iter().flat_map(|(_, indices)| indices).any(|index| is_own(&index)) {
+            let below = extent.is_some_and(|extent| read(extent).any(|index| is_own(&index)));
+            return Some(((0, largest - 1), below));
+        }
         match self.form(at)? {
-            Form::Iv(_) => {
-                let own = text(self.side, at);
-                let is_own = |index: &&Id| text(self.side, **index) == own;
-                let mut all = self.read.iter().flat_map(|(_, indices)| indices);
-                all.find(is_own)?;
-                let below = extent.is_some_and(|extent| read(extent).any(|index| is_own(&index)));
-                Some(((0, largest - 1), below))
-            }
             Form::Extent { .. } => {
                 read(self.extent(at)?).next()?;
                 Some(((1, largest), false))
@@ -158,12 +170,12 @@ impl Beside<'_> {
                     (self.bound(a, extent)?, self.bound(b, extent)?);
                 let range = op.range(left, right);
                 let is_extent = extent.is_some() && self.extent(a) == extent && range.is_some();
-                let below = match op {
-                    BinaryOp::Min => low || lower,
-                    BinaryOp::Max => low && lower,
-                    BinaryOp::Add => is_extent && right.1 < 0,
-                    BinaryOp::Sub => is_extent && right.0 > 0,
-                    _ => false,
+                // An operation of which the greatest or the least integer is the identity gives the least or the
+                // greatest of its operands.
+                let below = match op.identity(DType::I64) {
+                    Some(Scalar::I64(i64::MAX)) => low || lower,
+                    Some(Scalar::I64(i64::MIN)) => low && lower,
+                    _ => is_extent && falls(op, [left.0, left.1], right),
                 };
                 Some((range.unwrap_or(ANY), below))
             }
@@ -183,4 +195,11 @@ impl Beside<'_> {
             Head::Op(_) | Head::Real(_) => None,
         }
     }
+}
+
+/// Returns true if a result is less than the first operand. Operations with a range are monotone, and what they take away
+/// from the ends of a range they take away between them.
+fn falls(op: BinaryOp, [least, most]: [i64; 2], right: (i64, i64)) -> bool {
+    let less = |a: i64, b: i64| op.checked(a, b).is_some_and(|result| result < a);
+    [least, most].into_iter().all(|a| less(a, right.0) && less(a, right.1))
 }

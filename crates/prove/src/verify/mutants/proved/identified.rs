@@ -102,12 +102,15 @@ impl Side<'_> {
         if let Some(inner) = self.same_as(node) {
             return self.text(inner, around, depth);
         }
-        if let Some(Form::Loaded { address, early: Some(Early::Asked(asked)) }) =
-            info.form(children)
-            && has_a_place(self.signature, self.side, asked, address)
+        if let Some(Form::Loaded { address, early }) = info.form(children)
+            && info.unit != Some(Unit::Access)
+            && match early {
+                None => true,
+                Some(Early::Asked(asked)) => has_a_place(self.signature, self.side, asked, address),
+                Some(Early::Fetched(_)) => false,
+            }
         {
-            let load = self.signature.table().node(Primitive::Load, None, &[address]);
-            return format!("({} {})", load.head(), self.text(address, around, depth));
+            return format!("(load of {})", self.text(address, around, depth));
         }
         let value = |at: usize| match kinds[at] {
             Some(Kind::Variable) => meaning(around, &self.name(children[at])),
