@@ -4,6 +4,7 @@
 use super::op::At;
 use super::{Bound, Error, Interpreter};
 use ember_values::primitive::form::{By, Form, Undone};
+use rustc_hash::FxHashSet;
 
 impl Interpreter {
     /// Evaluates a term of any sort in another environment or store; `None` for other forms.
@@ -14,10 +15,10 @@ impl Interpreter {
     ) -> Option<Result<T, Error>> {
         Some(match form {
             Form::Replaced { variable, by: By::Variable(to), x } => {
-                self.renamed(variable, to, |this| evaluate(this, x))
+                self.renamed(variable, to, x, evaluate)
             }
             Form::Replaced { variable, by: By::Value(value), x } => {
-                self.fixed(variable, value, |this| evaluate(this, x))
+                self.fixed(variable, value, x, evaluate)
             }
             Form::Undone { statement: first, undone: Undone::After(x) } => {
                 self.after(first, |this| evaluate(this, x))
@@ -26,35 +27,68 @@ impl Interpreter {
         })
     }
 
-    /// Runs `body` with variable `x` bound to the value of `y`.
-    pub(super) fn renamed<T>(
+    /// Evaluates `body` with variable `x` bound to the value of `y`.
+    fn renamed<T>(
         &mut self,
         x: At,
         y: At,
-        body: impl FnOnce(&mut Self) -> Result<T, Error>,
+        body: At,
+        evaluate: fn(&mut Self, At) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.variable(y, false)?;
         let Some(bound) = self.environment[y] else { return Err(self.wrong(y, "a loop variable")) };
-        self.allowed(x, bound.value, bound.value.saturating_add(1), 1)?;
+        self.replaced(x, bound, body, evaluate)
+    }
+
+    /// Evaluates `body` with variable `x` bound to the value of a term.
+    fn fixed<T>(
+        &mut self,
+        x: At,
+        v: At,
+        body: At,
+        evaluate: fn(&mut Self, At) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let value = self.index(v)?;
+        self.replaced(x, Bound { value, fed: true }, body, evaluate)
+    }
+
+    /// Evaluates `body` with variable `x` bound to a value, which must be in its range unless the body does not mention
+    /// the variable: it is then the same under any value.
+    fn replaced<T>(
+        &mut self,
+        x: At,
+        bound: Bound,
+        body: At,
+        evaluate: fn(&mut Self, At) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if self.mentions(body, x) {
+            self.allowed(x, bound.value, bound.value.saturating_add(1), 1)?;
+        }
         let outer = self.environment[x].replace(bound);
-        let result = body(self);
+        let result = evaluate(self, body);
         self.environment[x] = outer;
         result
     }
 
-    /// Runs `body` with variable `x` bound to the value of a term.
-    pub(super) fn fixed<T>(
-        &mut self,
-        x: At,
-        v: At,
-        body: impl FnOnce(&mut Self) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let value = self.index(v)?;
-        self.allowed(x, value, value.saturating_add(1), 1)?;
-        let outer = self.environment[x].replace(Bound { value, fed: true });
-        let result = body(self);
-        self.environment[x] = outer;
-        result
+    /// Returns true if a term mentions a variable that it does not bind. A variable is identified by its name alone, so
+    /// that what the bounds of another one mention does not count.
+    fn mentions(&mut self, term: At, variable: At) -> bool {
+        if let Some(known) = self.mentioned.get(&(term, variable)) {
+            return *known;
+        }
+        let (mut seen, mut open) = (FxHashSet::default(), vec![term]);
+        let mut found = false;
+        while let Some(at) = open.pop().filter(|_| !found) {
+            found = at == variable;
+            let op = &self.program.ops[at];
+            if seen.insert(at) && op.range().is_none() {
+                let own = op.binds.filter(|(bound, _)| *bound == variable);
+                let outside = |part: &At| own.is_none_or(|own| ![own.0, own.1].contains(part));
+                open.extend(self.program.operands[at].iter().copied().filter(outside));
+            }
+        }
+        self.mentioned.insert((term, variable), found);
+        found
     }
 
     /// Runs `body` in the store that a statement leaves, and then undoes the statement's changes.

@@ -61,7 +61,9 @@ use ember_language::term::Term;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::Scalar;
 use noise::Noise;
+use op::At;
 use program::Program;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use value::Place;
 
@@ -138,6 +140,8 @@ pub struct Interpreter {
     outside: bool,
     /// The noise in the last digits of results.
     noise: Option<Noise>,
+    /// By a term and a variable: true if the term mentions the variable.
+    mentioned: FxHashMap<(At, At), bool>,
 }
 
 impl Interpreter {
@@ -165,6 +169,7 @@ impl Interpreter {
             beyond: None,
             outside: false,
             noise: None,
+            mentioned: FxHashMap::default(),
         }
     }
 

@@ -6,9 +6,10 @@ use super::anywhere::Anywhere;
 use super::build::Build;
 use super::grow::{Scope, Setting, Type};
 use super::types::Hole;
-use egg::{Id, Var};
-use ember_language::rules::{Arg, Call, Kind, New};
+use egg::{ENodeOrVar, Id, Var};
+use ember_language::rules::{Arg, Call, Kind, New, Rule};
 use ember_values::scalar::{BinaryOp, DType};
+use fastrand::Rng;
 
 /// What an instance should violate.
 #[derive(Clone, Debug)]
@@ -35,6 +36,27 @@ const OF_MEMORY: [&str; 11] = [
 ];
 
 impl Aim {
+    /// Returns the same about a part of a term, where a condition on a term alone is about one that has a pattern: it is
+    /// violated by one of the variables in that.
+    pub fn within(&self, rule: &Rule, rng: &mut Rng) -> Aim {
+        let Aim::Condition(call) = self else { return self.clone() };
+        let of_term = call.args.len() == 1 || call.what.name == "not-free";
+        let mut args = call.args.clone();
+        let Some(Arg::Var(v)) = args.last_mut().filter(|_| of_term) else { return self.clone() };
+        // A pattern may mention itself.
+        for _ in 0..rule.wheres.len() {
+            let Some((_, pattern)) = rule.wheres.iter().find(|(x, _)| x == v) else { break };
+            let parts = pattern.as_ref().iter().filter_map(|node| match node {
+                ENodeOrVar::Var(part) => Some(*part),
+                ENodeOrVar::ENode(_) => None,
+            });
+            let parts: Vec<Var> = parts.filter(|part| part != v).collect();
+            let Some(part) = rng.choice(&parts) else { break };
+            *v = *part;
+        }
+        Aim::Condition(Call { what: call.what, args })
+    }
+
     /// Returns the arguments of the condition with this name.
     fn of(&self, name: &str) -> Option<&[Arg]> {
         match self {
@@ -56,6 +78,11 @@ impl Aim {
     /// True if the value of a variable of the pattern should be another after some writes.
     pub fn is_of_value(&self, v: Var) -> bool {
         self.of("reads-only-in").is_some_and(|args| args == [Arg::Var(v)])
+    }
+
+    /// True if terms should have several lanes, which may then be at one place.
+    pub fn is_of_lanes(&self) -> bool {
+        self.of("scalar").is_some()
     }
 
     /// True if one variable should be bound twice.

@@ -20,6 +20,8 @@ pub(crate) struct Anywhere<'a> {
     pub tame: bool,
     /// True if most terms read and write the same few integer outputs.
     pub alias: bool,
+    /// True if several lanes may be at one place.
+    pub repeats: bool,
     /// The addresses so far.
     pub(super) used: Vec<Used>,
     /// The number of loop variables so far.
@@ -29,7 +31,7 @@ pub(crate) struct Anywhere<'a> {
 impl Anywhere<'_> {
     /// The setting of a world without any variables.
     pub fn new(world: &World, tame: bool, alias: bool) -> Anywhere<'_> {
-        Anywhere { world, tame, alias, used: Vec::new(), variables: 0 }
+        Anywhere { world, tame, alias, repeats: false, used: Vec::new(), variables: 0 }
     }
 }
 
@@ -115,7 +117,12 @@ impl Setting for Anywhere<'_> {
         }
         for k in 0..fixed {
             let last = k + 1 == fixed;
+            let repeats = grow.setting.repeats && last && ty.lanes > 1 && grow.rng.bool();
             let index = match innermost {
+                _ if repeats => {
+                    let index = grow.index(&outer, 0);
+                    grow.make().broadcast(ty.lanes, index)
+                }
                 _ if last && ty.lanes > 1 => grow.run(ty.lanes, scope, depth),
                 Some(var) if last => grow.make().iv(var),
                 _ => grow.index(&outer, depth),

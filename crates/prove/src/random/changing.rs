@@ -7,8 +7,9 @@ use super::build::Build;
 use super::grow::{Scope, Setting, Type};
 use super::types::Hole;
 use super::world::tensor_name;
-use egg::{Id, Var};
+use egg::{ENodeOrVar, Id, Var};
 use ember_language::rules::Kind;
+use ember_values::primitive::form::{By, Form};
 use ember_values::scalar::{BinaryOp, DType};
 
 impl Build<'_, '_, '_, Anywhere<'_>> {
@@ -30,10 +31,15 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
                 self.grow.make().load(address)
             }
             Kind::Address if hole.role.is_none() && hole.rank < 3 => {
-                let loaded = self.read_target()?;
-                let index = self.narrowed(loaded);
                 let (tensor, writable) =
                     self.grow.memory(ty.dtype, hole.rank + 1, hole.written, &scope);
+                // What is written there may be the index itself.
+                let loaded = if ty == Type::INDEX && writable && self.one_in(2) {
+                    self.read_from(tensor, hole.rank + 1)
+                } else {
+                    self.read_target()?
+                };
+                let index = self.narrowed(loaded);
                 let address = self.grow.make().at(tensor, &[index]);
                 self.grow.setting.used.push(Used { ty, missing: hole.rank, writable, address });
                 address
@@ -71,15 +77,46 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             self.target = Some((root, rank));
             (root, rank)
         };
+        Some(self.read_from(root, rank))
+    }
+
+    /// Loads an integer from near the start of a tensor, or from where the variable points that a term is put in the
+    /// place of: what that has outside may be written inside.
+    fn read_from(&mut self, root: Id, rank: usize) -> Id {
         let mut address = root;
         for _ in 0..rank {
             let at = self.grow.rng.i64(0..2);
             let at = self.grow.terms.int(at);
+            let replaced = self.replaced().filter(|_| self.grow.one_in(3));
+            let at = match replaced {
+                Some(variable) => {
+                    self.free.insert(variable);
+                    let value = self.grow.make().iv(variable);
+                    self.grow.make().sum(value, at)
+                }
+                None => at,
+            };
             address = self.grow.make().at(address, &[at]);
         }
         let used = Used { ty: Type::INDEX, missing: 0, writable: true, address };
         self.grow.setting.used.push(used);
-        Some(self.grow.make().load(address))
+        self.grow.make().load(address)
+    }
+
+    /// Returns a variable of the pattern that a value takes the place of.
+    fn replaced(&self) -> Option<Id> {
+        let operators = self.grow.grammar.operators();
+        let mut nodes = self.pattern.as_ref().iter();
+        nodes.find_map(|node| {
+            let ENodeOrVar::ENode(node) = node else { return None };
+            let Form::Replaced { variable, by: By::Value(_), .. } = operators.form(node)? else {
+                return None;
+            };
+            match &self.pattern[variable] {
+                ENodeOrVar::Var(v) => self.holes.get(v).copied(),
+                ENodeOrVar::ENode(_) => None,
+            }
+        })
     }
 
     /// Builds a statement that writes what another term of the instance reads, mostly each iteration its own place.
@@ -92,7 +129,14 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             let index = match vars.get(own).copied() {
                 Some(variable) if !self.grow.one_in(5) => {
                     vars.remove(own);
-                    self.grow.make().iv(variable)
+                    let value = self.grow.make().iv(variable);
+                    if self.grow.one_in(3) {
+                        let n = self.grow.rng.i64(-1..2);
+                        let n = self.grow.terms.int(n);
+                        self.grow.make().sum(value, n)
+                    } else {
+                        value
+                    }
                 }
                 _ => {
                     let n = self.grow.rng.i64(0..2);

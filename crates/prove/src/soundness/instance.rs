@@ -54,6 +54,7 @@ impl Instance {
         let world = World::random(rng, !rule.fors.is_empty());
         let (pattern, others) = left_side(rule);
         let ranks = ranks(rule);
+        let aim = aim.map(|aim| aim.within(rule, rng));
         let mut instance = Instance::of(
             &pattern,
             &others,
@@ -66,7 +67,7 @@ impl Instance {
             rng,
             size,
             tame,
-            aim,
+            aim.as_ref(),
         )?;
         for (x, inner) in &rule.wheres {
             let id = instance.substitute(inner, &BTreeMap::new())?;
@@ -112,7 +113,8 @@ impl Instance {
         let left = pattern.as_ref().iter().any(is_left) && rng.u8(0..4) > 0;
         let alias = rng.u8(0..4) == 0 || left || aim.is_some_and(Aim::is_of_memory);
         let mut terms = Terms::default();
-        let setting = Anywhere::new(&world, tame, alias);
+        let mut setting = Anywhere::new(&world, tame, alias);
+        setting.repeats = aim.is_some_and(Aim::is_of_lanes);
         let mut grow = Grow { grammar, terms: &mut terms, setting, rng };
         let mut build = Build::new(pattern, types, &mut grow, size);
         build.twins = build.one_in(5) || aim.is_some_and(Aim::is_of_twins);

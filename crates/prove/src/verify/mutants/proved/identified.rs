@@ -2,8 +2,10 @@
 //!
 //! A side is written so that names do not matter: each loop variable as the loop that binds it, and each term of the
 //! left side with what its variables stand for, except those that a condition excludes. A loop between equal numbers
-//! runs nothing, a conversion to the type that a value has is the value, and operators are those of one processor.
+//! runs nothing, a conversion to the type that a value has is the value, operators are those of one processor, and a load
+//! asks for nothing else.
 
+use super::asked::has_a_place;
 use super::expanded::{expanded, text};
 use super::implied::direct;
 use crate::random::Types;
@@ -12,7 +14,7 @@ use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Arg, Kind, Loop, New, Rule, Signature, Unit};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::Typing;
-use ember_values::primitive::form::{Form, Sequence};
+use ember_values::primitive::form::{Early, Form, Sequence};
 use ember_values::scalar::DType;
 
 /// Returns true if the right sides of two rules with the same conditions are the same up to names.
@@ -99,6 +101,16 @@ impl Side<'_> {
         }
         if let Some(inner) = self.same_as(node) {
             return self.text(inner, around, depth);
+        }
+        if let Some(Form::Loaded { address, early }) = info.form(children)
+            && info.unit != Some(Unit::Access)
+            && match early {
+                None => true,
+                Some(Early::Asked(asked)) => has_a_place(self.signature, self.side, asked, address),
+                Some(Early::Fetched(_)) => false,
+            }
+        {
+            return format!("(load of {})", self.text(address, around, depth));
         }
         let value = |at: usize| match kinds[at] {
             Some(Kind::Variable) => meaning(around, &self.name(children[at])),

@@ -27,7 +27,10 @@ pub(super) fn follows(signature: &Signature, rule: &Rule, condition: &Call) -> b
     match (condition.what.name, args.as_slice()) {
         ("not-free" | "different", [Arg::Var(v), Arg::Var(x)])
             if carries(signature, rule, *v, *x)
-                || condition.what.name == "different" && carries(signature, rule, *x, *v) =>
+                || condition.what.name == "different"
+                    && (carries(signature, rule, *x, *v)
+                        || depends(signature, rule, *v, *x)
+                        || depends(signature, rule, *x, *v)) =>
         {
             true
         }
@@ -66,12 +69,27 @@ fn is_pure(signature: &Signature, rule: &Rule, x: Arg) -> bool {
     }
 }
 
-/// Returns true if a made variable is new in a term because it is made from that: a term is no part of itself.
+/// Returns true if a made variable is new in a term because it is made from that: a term is no part of itself. So is a
+/// variable that a bound of a part depends on.
 pub(super) fn is_new(signature: &Signature, rule: &Rule, new: &New) -> bool {
     let last = Id::from(new.variable.len().saturating_sub(1));
-    direct(signature, &new.variable, last)
-        .into_iter()
-        .any(|part| part == new.within || carries(signature, rule, part, new.within))
+    direct(signature, &new.variable, last).into_iter().any(|part| {
+        part == new.within
+            || carries(signature, rule, part, new.within)
+            || depends(signature, rule, part, new.within)
+    })
+}
+
+/// Returns true if a bound of a loop variable is known to depend on another variable.
+fn depends(signature: &Signature, rule: &Rule, variable: Var, other: Var) -> bool {
+    rule.guards.iter().any(|guard| match guard.args.as_slice() {
+        [Arg::Var(x), Arg::Var(bound)] => {
+            guard.what.name == "may-be-free"
+                && *x == other
+                && carries(signature, rule, variable, *bound)
+        }
+        _ => false,
+    })
 }
 
 /// Returns true if a condition is one of a rule's or follows from them by at most so many steps.

@@ -3,13 +3,16 @@
 //! ([`places`]), both sides or both right sides say the same ([`identified`]), or a solver proves what the condition is
 //! about ([`solved`]).
 
+mod asked;
 mod expanded;
 mod identified;
 mod implied;
 mod merged;
 mod places;
 mod plain;
+mod single;
 mod solved;
+mod unmentioned;
 
 use super::super::solver::Solver;
 use super::Mutant;
@@ -37,6 +40,8 @@ pub enum Reason {
     Apart,
     /// No loop has both variables, whose bounds differ.
     Bounds,
+    /// The term has no meaning where the condition does not hold, and both sides mention it.
+    Meaningless,
     /// The right side is the rule's with other names, or both sides are the same with other names.
     Identified,
     /// The solver proves it.
@@ -65,7 +70,8 @@ fn of_condition(signature: &Signature, rule: &Rule, aim: &Aim) -> Option<Reason>
     let call = match aim {
         Aim::New(new) if implied::is_new(signature, rule, new) => return Some(Reason::Implied),
         Aim::New(new) => {
-            let apart = Places::of(signature, rule).is_apart(&new.variable.to_string(), new.within);
+            let apart = Places::of(signature, rule).is_apart(&new.variable.to_string(), new.within)
+                || unmentioned::is_unmentioned(signature, rule, new);
             return apart.then_some(Reason::Apart);
         }
         Aim::Condition(call) => call,
@@ -86,10 +92,15 @@ fn of_condition(signature: &Signature, rule: &Rule, aim: &Aim) -> Option<Reason>
             Some(Reason::Early)
         }
         ("read-only", _) if places().writes_nothing() => Some(Reason::Early),
+        ("may-run", [Arg::Var(x)]) if places().is_free(*x) => Some(Reason::Meaningless),
         ("not-free", [Arg::Var(v), Arg::Var(x)]) if places().is_apart(&v.to_string(), *x) => {
             Some(Reason::Apart)
         }
-        ("not-free", [Arg::Var(v), _]) if runs_once(rule, *v) => Some(Reason::Single),
+        ("not-free", [Arg::Var(v), _])
+            if runs_once(rule, *v) || single::has_one_value(signature, rule, *v) =>
+        {
+            Some(Reason::Single)
+        }
         ("different", [Arg::Var(x), Arg::Var(y)]) => {
             match merged::merged(signature, rule, [*x, *y]) {
                 None => Some(Reason::Bounds),

@@ -55,6 +55,14 @@ impl<'a> Places<'a> {
         !self.unclear && !self.touched
     }
 
+    /// Returns true if a term stands nowhere within what binds a variable, so that what is free in it is free in both
+    /// sides. A variable that has no value anywhere then leaves them without a meaning.
+    pub fn is_free(&self, x: Var) -> bool {
+        !self.unclear
+            && self.of_variable(x).next().is_some()
+            && self.of_variable(x).all(|place| place.around.is_empty())
+    }
+
     /// Returns true if a bound variable may get another name where a term mentions it: the term stands outside of all
     /// that binds the variable, and what stands inside stands nowhere else.
     pub fn is_apart(&self, variable: &str, x: Var) -> bool {
@@ -64,7 +72,7 @@ impl<'a> Places<'a> {
             let first = all.next();
             first.is_some_and(|first| all.any(|other| other != first))
         };
-        let free = |y: Var| self.excludes(variable, y);
+        let free = |y: Var| self.excludes(variable, y) || self.is_number(y);
         let bound = self.places.iter().any(within);
         let others = self.places.iter().map(|place| place.variable);
         !self.unclear
@@ -102,6 +110,14 @@ impl<'a> Places<'a> {
     /// The places where the variable itself stands, other than where it is bound.
     fn of_variable_named<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s Place> {
         self.places.iter().filter(move |place| place.variable.to_string() == name)
+    }
+
+    /// Returns true if a term is a number, since it is or has one of a generator's.
+    fn is_number(&self, x: Var) -> bool {
+        self.rule
+            .fors
+            .iter()
+            .any(|(n, call)| *n == x || call.what.name == "length" && call.args == [Arg::Var(x)])
     }
 
     /// Returns true if a condition excludes that a term mentions a variable.
