@@ -18,9 +18,9 @@ use itertools::Itertools;
 /// could reverse their order.
 const SAME_SPEED: u64 = 20_000;
 
-/// The ratio to the fastest candidate of a group within which another may be faster beside the other groups: their caches
-/// and queues make up for no more.
-const NEAR: f64 = 1.03;
+/// The ratio to the fastest candidate of a group within which another may be faster beside the other groups, for
+/// [`BRIEF`] ones and for others: what the other groups leave in caches and queues makes up for no more.
+const NEAR: [f64; 2] = [1.2, 1.03];
 
 /// The most candidates of a group that are tried beside the other groups, after the fastest.
 const RUNNERS_UP: usize = 3;
@@ -144,7 +144,7 @@ impl Chooser<'_> {
     /// The most cycles of a candidate of a group that may be the choice beside one of some cycles.
     fn near(&self, task: &Task<'_>, cycles: u64) -> u64 {
         match self.in_context && task.plan.groups.len() > 1 {
-            true => (cycles as f64 * NEAR) as u64,
+            true => (cycles as f64 * NEAR[usize::from(cycles > BRIEF)]) as u64,
             false => as_fast(cycles),
         }
     }
