@@ -173,7 +173,7 @@ over_operands! {
     pub enum View<T> {
         /// The address with one more index.
         At(index: T),
-        /// The same address, read-only after a barrier.
+        /// The address itself, read-only after a barrier.
         ReadOnly,
         /// The tensor that is stored there, as a function of indices.
         Tensor,

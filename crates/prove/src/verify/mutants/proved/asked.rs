@@ -28,7 +28,7 @@ pub(super) fn has_a_place(
         && indices.iter().all(|index| beside.is_index(*index))
 }
 
-/// What an address that is read says of tensors and indices.
+/// The tensors and indices of a side, with all that an address which is read shows of them.
 struct Beside<'a> {
     signature: &'a Signature,
     side: &'a PatternAst<Node>,
