@@ -155,28 +155,24 @@ pub fn run(
         let program = contender.program.as_ref().ok()?;
         Some(simulate(program, &inputs.machine, &judge, contender.core, recorded))
     };
+    // The last come first, for the search asks for those.
     let run_on = |core: CoreKind| {
-        threads::map(&contenders, |c| (c.core == core).then(|| run(c, false)).flatten())
+        let last_first: Vec<&Contender> = contenders.iter().rev().collect();
+        let run = |c: &&Contender| (c.core == core).then(|| run(c, false)).flatten();
+        let mut outcomes = threads::map(&last_first, run);
+        outcomes.reverse();
+        outcomes
     };
-    let search = || -> Checked<_> {
-        // These programs are candidates of the search, too, which needs not run them again.
-        let outcomes = run_on(CoreKind::OutOfOrder);
-        let attempt = tuning.best_of(schedule, line)?;
-        let chosen = attempt.program(inputs, schedule)?.clone();
-        let best = contender(&options.schedule, CoreKind::OutOfOrder, inputs, schedule, &attempt);
-        let found = attempt.searched;
-        line.say("simulating, and leaving out each rule set");
-        let ablated = || match scope {
-            Scope::Whole => ablation(&tuning, schedule, &found, &chosen, line),
-            Scope::Programs | Scope::Compared | Scope::Best => Ok(Vec::new()),
-        };
-        let (outcome, ablation) = rayon::join(|| run(&best, recorded), ablated);
-        Ok((outcomes, chosen, found, best, outcome, ablation?))
-    };
-    // No choice depends on a run of the other core.
-    let (in_order, searched) = rayon::join(|| run_on(CoreKind::InOrder), search);
-    let (outcomes, chosen, found, best, outcome, ablation) = searched?;
-    let mut outcomes: Vec<_> = outcomes.into_iter().zip(in_order).map(|(a, b)| a.or(b)).collect();
+    let search = || search(&tuning, schedule, scope, line, |best| run(best, recorded));
+    // No choice depends on a run of a program that is only compared. The search asks for some of these runs, too, and
+    // each runs once.
+    let (in_order, (out_of_order, searched)) = rayon::join(
+        || run_on(CoreKind::InOrder),
+        || rayon::join(|| run_on(CoreKind::OutOfOrder), search),
+    );
+    let Sought { best, chosen, searched: found, outcome, ablation } = searched?;
+    let mut outcomes: Vec<_> =
+        out_of_order.into_iter().zip(in_order).map(|(a, b)| a.or(b)).collect();
     outcomes.push(outcome);
     contenders.push(best);
     let compared = compared_from.elapsed();
@@ -227,6 +223,43 @@ pub fn run(
         trace: None,
     };
     Ok(Done { report, trace: trace::of(inputs, &found), best: chosen, outputs, recording })
+}
+
+/// The result of the search for the best program.
+struct Sought {
+    /// The best program, to be judged.
+    best: Contender,
+    /// The same, with its term and the choices for its groups.
+    chosen: Chosen,
+    /// The search that found it.
+    searched: Searched,
+    /// The outcome of its run.
+    outcome: Option<Result<Outcome, Failure>>,
+    /// The worth of each rule set.
+    ablation: Vec<Ablation>,
+}
+
+/// Searches for the best program of a schedule, runs it, and leaves out each rule set if the scope asks for it.
+fn search(
+    tuning: &Tuning<'_>,
+    schedule: &Schedule,
+    scope: Scope,
+    line: &Line,
+    run: impl Fn(&Contender) -> Option<Result<Outcome, Failure>> + Sync,
+) -> Checked<Sought> {
+    let inputs = tuning.inputs;
+    let attempt = tuning.best_of(schedule, line)?;
+    let chosen = attempt.program(inputs, schedule)?.clone();
+    let name = schedule.name.as_str();
+    let best = contender(name, CoreKind::OutOfOrder, inputs, schedule, &attempt);
+    let searched = attempt.searched;
+    line.say("simulating, and leaving out each rule set");
+    let ablated = || match scope {
+        Scope::Whole => ablation(tuning, schedule, &searched, &chosen, line),
+        Scope::Programs | Scope::Compared | Scope::Best => Ok(Vec::new()),
+    };
+    let (outcome, ablation) = rayon::join(|| run(&best), ablated);
+    Ok(Sought { best, chosen, searched, outcome, ablation: ablation? })
 }
 
 fn millis(time: Duration) -> f64 {

@@ -5,6 +5,7 @@ use super::lowered;
 use super::operands::{Given, Operand, Positions};
 use crate::data::Instance;
 use crate::model::{Applied, Argument, Expr, Kind, Model, Op, Part, Statement, TensorId};
+use ember_host::threads;
 use ember_kernels::{Bounded, Kept, Number, run};
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::operation::{Kernel, Role};
@@ -15,7 +16,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The number types that represent the floating-point types.
-pub(super) trait Mode {
+pub(super) trait Mode: Sync {
     type F32: Number;
     type F64: Number;
 }
@@ -174,9 +175,8 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         let (n, columns) = (source.len(), source.columns());
         let mut out = vec![T::ZERO; n];
         // A result without columns has no rows to be read, and nothing to compute either.
-        for (i, row) in out.chunks_exact_mut(columns.max(1)).enumerate() {
-            self.read(&source, i * columns, row)?;
-        }
+        let this = &*self;
+        threads::fill(&mut out, columns, |i, row| this.read(&source, i * columns, row))?;
         Some(out)
     }
 
