@@ -435,7 +435,7 @@ fn assumptions(inputs: &Inputs) -> Vec<String> {
     let model = &inputs.model;
     let name = |tensor: TensorId| model.tensor(tensor).name.as_str();
     let rows =
-        model.index_uses().into_iter().map(|IndexUse { indices, table, rows }| match table {
+        model.index_uses().into_iter().map(|IndexUse { indices, table, rows, .. }| match table {
             Some(table) => {
                 format!("every element of `{}` names a row of `{}`", name(indices), name(table))
             }

@@ -1,20 +1,17 @@
 //! Choices of the search that rest on one effect of the machine, which the cost model must know.
 
+use ember_compile::groups::Chosen;
 use ember_compile::pipeline::{self, Case, Options};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
+use ember_targets::machine::Machine;
+use ember_targets::print::print;
 use ember_tools::progress::Line;
 use ember_tools::tuning::Tuning;
 use std::path::Path;
 
-/// The elements of the model's input.
-const ELEMENTS: u64 = 8 * 32 * 256;
-
-/// A sum in memory, one element after another, would take the latency of forwarding and of an addition for each.
-#[test]
-fn row_sums_are_no_chain_of_accumulations_in_memory() {
-    let model = "(model weights (input x f32 (8 32 256)) (output w (nn.softmax x))
-        (data (seed 1) (x (uniform -1.0 1.0))))";
+/// Returns the best program for a model, and the machine.
+fn best(model: &str) -> (Chosen, Machine) {
     let mut sources = Sources::new(Disk);
     sources.add("<model>", model);
     let rules = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("rules")];
@@ -24,11 +21,51 @@ fn row_sums_are_no_chain_of_accumulations_in_memory() {
     let tuning = Tuning::new(&inputs, &case, &options);
     let schedule = inputs.schedule(&options.schedule).expect("it is there");
     let attempt = tuning.best_of(schedule, &Line::hidden()).expect("a search");
-    let chosen = attempt.program(&inputs, schedule).expect("a program");
-    let core = &inputs.machine.core;
-    let chain = ELEMENTS * (core.forward_latency + core.float_add_latency);
+    (attempt.program(&inputs, schedule).expect("a program").clone(), inputs.machine.clone())
+}
+
+/// A sum in memory, one element after another, would take the latency of forwarding and of an addition for each.
+#[test]
+fn row_sums_are_no_chain_of_accumulations_in_memory() {
+    let (chosen, machine) = best(
+        "(model weights (input x f32 (8 32 256)) (output w (nn.softmax x))
+        (data (seed 1) (x (uniform -1.0 1.0))))",
+    );
+    let elements = 8 * 32 * 256;
+    let chain = elements * (machine.core.forward_latency + machine.core.float_add_latency);
     for group in &chosen.groups {
         let cycles = group.measure.as_ref().expect("it has run").cycles;
         assert!(cycles < chain / 2, "statement {:?}: {cycles} of {chain}", group.statements);
     }
+}
+
+/// What a program writes reaches memory in the end, beside what it reads: rows that are copied take the bandwidth twice.
+#[test]
+fn estimates_count_what_is_written() {
+    let (chosen, _) = best(
+        "(model copies (input t f32 (8192 256)) (input i i64 (4096)) (output rows (emb.gather t i))
+        (data (seed 1) (t (uniform -1.0 1.0)) (i (uniform 0 8191))))",
+    );
+    let group = &chosen.groups[0];
+    let cycles = group.measure.as_ref().expect("it has run").cycles as f64;
+    let estimate = group.candidate.estimate;
+    println!("estimated {estimate:.0}, simulated {cycles:.0} cycles");
+    assert!((estimate / cycles - 1.0).abs() < 0.1, "{estimate} for {cycles} cycles");
+}
+
+/// Blocks that eight queries look up stay in the cache, also if what is looked up is a function of the blocks that are
+/// stored.
+#[test]
+fn functions_of_blocks_that_are_used_again_stay_in_the_cache() {
+    let (chosen, _) = best(
+        "(model blocks (input k f32 (32 32 64)) (input b f32 (64)) (input seen i64 (32 8))
+        (output keys (emb.block_gather (nn.bias k b) seen))
+        (data (seed 1) (k (uniform -1.0 1.0)) (b (uniform -1.0 1.0))
+          (seen (blocks (window 3) (global 2) (random 3)))))",
+    );
+    let program = print(chosen.program.program());
+    let loads =
+        program.lines().filter(|line| line.contains("mem_stream") && line.contains("(at k "));
+    let past: Vec<&str> = loads.filter(|line| line.contains("non-temporal")).collect();
+    assert!(past.is_empty(), "{past:?}");
 }

@@ -38,10 +38,9 @@ impl<'a> Statistics<'a> {
             let before = first_touch.entry(in_terms(tensor)).or_insert(share);
             *before = before.max(share);
         };
-        for IndexUse { indices, table, .. } in model.index_uses() {
-            if let Some(table) = table
-                && let Some(indices) = instance.tensors.get(&model.tensor(indices).name)
-            {
+        for IndexUse { indices, read, .. } in model.index_uses() {
+            let Some(indices) = instance.tensors.get(&model.tensor(indices).name) else { continue };
+            for table in read {
                 let rows = (0..indices.len()).filter_map(|l| indices.get(l)?.as_i64());
                 let room = rows_in_cache(instance, &model.tensor(table).name, machine);
                 // A cache with room for every lookup replaces nothing.

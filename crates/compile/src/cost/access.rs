@@ -81,6 +81,7 @@ impl Model<'_> {
         summary.cost.energy += self.rates.llc_energy;
         // The access unit writes through the same port as the queue.
         summary.cost.queue_bytes += address.bytes();
+        summary.cost = summary.cost + self.rates.write_back(address.written());
         summary.admissible().then_some(summary)
     }
 
@@ -96,7 +97,7 @@ impl Model<'_> {
             Form::View { address, view: View::At(index) } => {
                 Some(term.indexed(address.summary, index.summary))
             }
-            Form::Spread { lanes, x, below: Some(_) } => Some(term.run(lanes, x)),
+            Form::Spread { lanes, x, below: Some(below) } => Some(term.run(lanes, x, below)),
             Form::Spread { lanes, x, below: None } => term.broadcast(lanes, x),
             Form::Carried { x, to: Some(_) } => self.computed(term, x.summary.stride, 1.0),
             Form::Binary(op, [a, b]) => {

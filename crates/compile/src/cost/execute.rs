@@ -27,14 +27,18 @@ impl Model<'_> {
                 summary.cost = summary.cost + self.rates.operations(1.0);
                 summary.admissible().then_some(summary)
             }
-            Form::Write { op: None, address, .. } => self.write(term, address.summary),
+            Form::Write { op: None, address, .. } => {
+                let mut summary = self.write(term, address.summary)?;
+                summary.cost = summary.cost + self.rates.write_back(address.summary.written());
+                Some(summary)
+            }
             Form::Write { op: Some(_), address, .. } => {
                 let mut summary = self.write(term, address.summary)?;
                 let read = self.rates.load(address.summary.bytes());
                 summary.cost = summary.cost + read + self.arithmetic(address.summary, 1.0);
                 let mut variables = address.summary.execute_scope.clone();
                 variables.unite(&address.summary.stream_scope);
-                summary.chain(&variables);
+                summary.chain(&variables, address.summary.written());
                 Some(summary)
             }
             Form::Carried { x, to: None } => self.carried(term, x),
@@ -44,7 +48,7 @@ impl Model<'_> {
             Form::View { address, view: View::At(index) } => {
                 Some(term.indexed(address.summary, index.summary))
             }
-            Form::Spread { lanes, x, below: Some(_) } => Some(term.run(lanes, x)),
+            Form::Spread { lanes, x, below: Some(below) } => Some(term.run(lanes, x, below)),
             Form::Loaded { address, early } => match early {
                 None => Some(self.load(address.summary)),
                 Some(Early::Fetched(ahead)) => self.fetch(term, ahead.summary, address.summary),
@@ -224,10 +228,13 @@ impl Model<'_> {
         let mut settled = self.rates.settled(&iteration);
         // An element that every iteration accumulates into is loaded only after the iteration before has stored it. In
         // loops further out, the loops inside hide that.
-        if std::mem::take(&mut body.chains).iter().any(|variables| !variables.contains(&key)) {
+        let chains = std::mem::take(&mut body.chains);
+        let mut written = 0.0;
+        for (_, bytes) in chains.iter().filter(|(variables, _)| !variables.contains(&key)) {
             settled.execute = settled.execute.max(self.rates.accumulation);
+            written += bytes;
         }
-        body.cost = settled * self.trips(key);
+        body.cost = settled * self.trips(key) + self.rates.write_back(written);
         body.enclose(key);
         let mut summary = Summary::merge(&[lo, hi])?.and(&body)?;
         if hi.streams.values().any(|stream| stream.marshalled) {

@@ -124,8 +124,8 @@ pub struct Summary {
     pub streams: Streams,
     /// The loads whose innermost loop is not known yet; only sequential programs have any.
     pub loads: Vec<Load>,
-    /// The variables in the address of each accumulation whose innermost loop is not known yet.
-    pub chains: Vec<Few<Id>>,
+    /// The variables in the address of each accumulation whose innermost loop is not known yet, and the bytes there.
+    pub chains: Vec<(Few<Id>, f64)>,
     /// The free variables of streams, which access loops must bind.
     pub stream_scope: Few<Id>,
     /// The free variables of execute values, which any loop may bind.
@@ -146,8 +146,8 @@ pub struct Summary {
     pub lanes: f64,
     /// The variable along which an index or address moves by one element.
     pub stride: Option<Id>,
-    /// The share of evaluations in which an index or address has its own value; otherwise it equals a place that is
-    /// used anyway.
+    /// The share of evaluations, and of lanes, in which an index or address has its own value; otherwise it equals a
+    /// place that is used anyway, or none.
     pub share: f64,
     /// True if the term is a number or a symbolic size.
     pub literal: bool,
@@ -212,8 +212,8 @@ impl Summary {
         self.cost = self.cost + other.cost;
         self.streams.unite(&other.streams);
         self.loads.extend_from_slice(&other.loads);
-        for chain in &other.chains {
-            self.chain(chain);
+        for (variables, bytes) in &other.chains {
+            self.chain(variables, *bytes);
         }
         self.stream_scope.unite(&other.stream_scope);
         self.execute_scope.unite(&other.execute_scope);
@@ -225,10 +225,10 @@ impl Summary {
     }
 
     /// Adds an accumulation by the variables in its address; accumulations at the same elements are one.
-    pub fn chain(&mut self, variables: &Few<Id>) {
-        if !self.chains.contains(variables) {
-            self.chains.push(variables.clone());
-            self.chains.sort();
+    pub fn chain(&mut self, variables: &Few<Id>, bytes: f64) {
+        if !self.chains.iter().any(|(known, _)| known == variables) {
+            let at = self.chains.partition_point(|(known, _)| known < variables);
+            self.chains.insert(at, (variables.clone(), bytes));
         }
     }
 
@@ -240,6 +240,11 @@ impl Summary {
     /// Returns the bytes of a value of this type.
     pub fn bytes(&self) -> f64 {
         self.element * self.lanes
+    }
+
+    /// Returns the bytes that a write to this address changes.
+    pub fn written(&self) -> f64 {
+        self.bytes() * self.share
     }
 
     /// Sets the structural key from a head and children.

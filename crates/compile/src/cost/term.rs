@@ -71,10 +71,16 @@ impl<'a> Priced<'a> {
         Summary { tensor: name, element, ..Summary::passive(self.operands) }
     }
 
-    /// Prices a run of indices that starts at a scalar.
-    pub fn run(&self, lanes: Operand<'_>, first: Operand<'_>) -> Summary {
+    /// Prices a run of indices that starts at a scalar. Those from `below` on are not used, which leaves lanes empty in
+    /// the last of the runs from 0 on.
+    pub fn run(&self, lanes: Operand<'_>, first: Operand<'_>, below: Operand<'_>) -> Summary {
         let (lanes, stride) = (self.lanes(lanes), first.summary.stride);
-        Summary { element: 8.0, lanes, stride, ..self.together() }
+        let mut summary = Summary { element: 8.0, lanes, stride, ..self.together() };
+        if let Some(used) = self.egraph[below.id].data.integer().filter(|used| *used > 0) {
+            let used = used as f64;
+            summary.share *= used / ((used / lanes).ceil() * lanes);
+        }
+        summary
     }
 
     /// Prices a scalar that is broadcast to all lanes.

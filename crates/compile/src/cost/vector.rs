@@ -28,7 +28,7 @@ pub struct Cost {
     pub marshal: f64,
     /// Bytes in the data queue, including padding.
     pub queue_bytes: f64,
-    /// Bytes from DRAM.
+    /// Bytes from and to DRAM.
     pub dram_bytes: f64,
     /// Energy in picojoules.
     pub energy: f64,
@@ -153,6 +153,8 @@ pub struct Rates {
     pub queue_rate: f64,
     /// Bytes per cycle from DRAM.
     pub dram_rate: f64,
+    /// Bytes that the bus of DRAM could move while it turns for a written byte.
+    pub turning: f64,
     /// Picojoules per access to the last level cache.
     pub llc_energy: f64,
     /// Picojoules per byte from DRAM.
@@ -189,6 +191,7 @@ impl Rates {
             requests: machine.access.requests_per_cycle as f64,
             queue_rate: machine.queue.write_bytes_per_cycle as f64,
             dram_rate: machine.share_bytes_per_cycle(),
+            turning: machine.turning_lines(),
             llc_energy: energy.llc_pj,
             dram_energy: energy.dram_byte_pj,
             queue_energy: energy.queue_byte_pj,
@@ -220,6 +223,12 @@ impl Rates {
     /// Returns the cost of loading a value of this many bytes from the core's L2.
     pub fn load_from_l2(&self, bytes: f64) -> Cost {
         Cost { l2_bytes: bytes, ..self.load(bytes) }
+    }
+
+    /// Returns the cost of writing results of so many bytes back to memory, which they reach in the end.
+    pub fn write_back(&self, bytes: f64) -> Cost {
+        let dram_bytes = bytes * (1.0 + self.turning);
+        Cost { dram_bytes, energy: bytes * self.dram_energy, ..Cost::default() }
     }
 
     /// Returns the cost of a callback whose case pops this many bytes, which are read before the next token is taken.

@@ -302,7 +302,7 @@ impl<'a> Maker<'a> {
     /// Checks positions against the tensors that they index.
     fn check(&mut self) {
         let mut results = Vec::new();
-        for IndexUse { indices, rows, table } in self.model.index_uses() {
+        for IndexUse { indices, rows, table, .. } in self.model.index_uses() {
             if let (Some(source), Some(tensor), Some(rows)) =
                 (self.source(indices.0), self.made.get(&indices.0), rows.value(&self.sizes))
             {

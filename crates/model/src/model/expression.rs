@@ -3,8 +3,9 @@
 
 use super::Extent;
 use ember_language::diagnostic::Span;
-use ember_values::operation::{Element, Kernel, Mode, Operand, Operation, Role};
+use ember_values::operation::{Element, Kernel, Mode, Operand, Operation, Reads, Role};
 use ember_values::scalar::{DType, Scalar};
+use itertools::Itertools;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -210,5 +211,20 @@ impl Expr {
             Kernel::Dequantise => applied.stored("codes"),
             _ => None,
         }
+    }
+
+    /// Returns the tensors in memory of which a row is read for a row of this one: itself, or those that it is an
+    /// elementwise function of. Tensors that all rows share are not among them.
+    pub fn by_row(&self) -> Vec<TensorId> {
+        let Op::Apply(applied) = &self.op else { return self.stored().into_iter().collect() };
+        if !applied.kernel().is_elementwise() {
+            return Vec::new();
+        }
+        let own = |operand: &Operand| {
+            matches!(operand.role, Role::Tensor(_, Reads::Once))
+                || applied.kernel() == Kernel::Dequantise
+        };
+        let operands = applied.tensors().filter(|(operand, _)| own(operand));
+        operands.flat_map(|(_, operand)| operand.by_row()).unique().collect()
     }
 }

@@ -109,6 +109,7 @@ impl Model {
                         indices: positions,
                         rows,
                         table: None,
+                        read: Vec::new(),
                     }));
                 }
                 Some(values) => {

@@ -13,6 +13,8 @@ pub struct IndexUse {
     pub rows: Extent,
     /// The tensor that the rows belong to; `None` if it is not a single tensor.
     pub table: Option<TensorId>,
+    /// The tensors in memory of which each lookup reads a row: the table's, or those that it is a function of.
+    pub read: Vec<TensorId>,
 }
 
 /// Offsets that must partition lookups.
@@ -32,7 +34,8 @@ impl Model {
             let Role::Indices(_, of) = role else { return None };
             let table = applied.value(of)?;
             let rows = table.shape.first()?.clone();
-            Some(IndexUse { indices: positions, rows, table: table.source() })
+            let (table, read) = (table.source(), table.by_row());
+            Some(IndexUse { indices: positions, rows, table, read })
         });
         uses.extend(self.prepared_uses(&uses));
         uses
