@@ -4,6 +4,7 @@ mod add_rule;
 mod anywhere;
 mod asked;
 mod bench;
+mod calibrating;
 mod command_line;
 mod common;
 mod families;
