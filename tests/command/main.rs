@@ -19,6 +19,7 @@ mod process;
 mod random;
 mod results;
 mod rule_files;
+mod sanity;
 mod schedules;
 mod schema;
 mod sorts;
