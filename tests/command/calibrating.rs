@@ -2,6 +2,7 @@
 //! continued.
 
 use crate::common::{Ran, ember, folder, root, word};
+use ember_targets::machine::{Machine, TMU_CPU};
 use std::fs;
 use std::path::Path;
 
@@ -51,6 +52,23 @@ fn the_best_fit_is_the_least_of_all_evaluations_and_the_interval_has_every_fit()
             assert!((least..=most).contains(&own));
         }
     }
+}
+
+#[test]
+fn the_fit_of_the_published_machine_has_the_ranges_of_its_description() {
+    let text = fs::read_to_string(root().join("workloads/calibrate.toml")).expect("a fit");
+    let fit: toml::Table = text.parse().expect("TOML");
+    let parameters = fit["parameter"].as_array().expect("parameters");
+    let fitted = parameters.iter().map(|own| {
+        let bound = |at: usize| own["range"][at].as_integer().expect("a number") as f64;
+        (own["name"].as_str().expect("a name").to_owned(), [bound(0), bound(1)])
+    });
+    let machine = Machine::parse(TMU_CPU).expect("a machine");
+    let described = machine
+        .figures
+        .iter()
+        .filter_map(|own| Some((format!("{}.{}", own.section, own.key), own.calibrated?)));
+    assert_eq!(fitted.collect::<Vec<_>>(), described.collect::<Vec<_>>());
 }
 
 #[test]
