@@ -21,8 +21,7 @@ pub(super) struct Description {
     #[serde(default)]
     pub reading: Vec<Reading>,
     /// Workloads whose other published figures are shown beside ours, and not fitted.
-    #[serde(default)]
-    pub beside: Vec<Spanned<String>>,
+    pub beside: Option<Beside>,
     /// The extent of the fit.
     pub fit: Extent,
     /// The result whose interval is wanted.
@@ -61,6 +60,16 @@ pub(super) struct Reading {
     pub models: Vec<Spanned<String>>,
 }
 
+/// Workloads that have other published figures.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Beside {
+    /// Paths of the workloads.
+    pub models: Vec<Spanned<String>>,
+    /// The machine to which fitted numbers are applied.
+    pub target: Spanned<String>,
+}
+
 /// The extent of a fit.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +78,8 @@ pub(super) struct Extent {
     pub evaluations: Spanned<usize>,
     /// The points that are evaluated in addition without each family.
     pub without_family: usize,
+    /// The most points that are evaluated in addition for each end of the values of a number that are about as good.
+    pub ends: usize,
     /// The seed of the proposals.
     #[serde(default)]
     pub seed: u64,
@@ -101,8 +112,8 @@ pub(super) fn read(sources: &Sources, file: FileId) -> Checked<Description> {
     let read: Description = toml::from_str(text).map_err(|error| {
         let span = Span::new(file, error.span().unwrap_or(text.len()..text.len()));
         let error = Diagnostic::error(error.message().replace('\n', ", "), span, "in this fit");
-        let help = "a fit has `published`, `[[parameter]]`, `[[family]]` and `[fit]`, and may have `target`, `beside`, \
-                    `[[reading]]` and `[headline]`";
+        let help = "a fit has `published`, `[[parameter]]`, `[[family]]` and `[fit]`, and may have `target`, \
+                    `[beside]`, `[[reading]]` and `[headline]`";
         vec![error.with_help(help)]
     })?;
     let mut errors = Vec::new();
@@ -128,6 +139,8 @@ pub(super) fn read(sources: &Sources, file: FileId) -> Checked<Description> {
     }
     let evaluations = &read.fit.evaluations;
     let all = read.fit.without_family.saturating_mul(read.family.len());
+    let ends = read.fit.ends.saturating_mul(2 * read.parameter.len());
+    let all = all.saturating_add(ends);
     if all.saturating_add(*evaluations.get_ref()) > MOST || *evaluations.get_ref() == 0 {
         let message = format!("a fit has between 1 and {MOST} evaluations in all");
         wrong(message, evaluations.span(), "40 are enough for four parameters");

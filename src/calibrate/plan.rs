@@ -26,8 +26,11 @@ pub(crate) struct Plan {
     pub(super) families: Vec<Family>,
     pub(super) readings: Vec<(String, Vec<String>)>,
     pub(super) beside: Vec<String>,
+    /// The machine of these.
+    pub(super) beside_target: String,
     pub(super) evaluations: usize,
     pub(super) without_family: usize,
+    pub(super) ends: usize,
     pub(super) seed: u64,
     pub(super) as_good: f64,
     pub(super) headline: Option<Headline>,
@@ -109,6 +112,7 @@ impl Reader<'_> {
             .map(|own| Listed { name: own.name.clone(), values: own.range.to_vec() })
             .collect();
         let mut targets = vec![target.clone()];
+        targets.extend(beside.iter().map(|beside| beside.target.clone()));
         targets.extend(headline.iter().flat_map(|headline| headline.targets.iter().cloned()));
         for target in &targets {
             let checked = check_parameters(self.sources, self.file, target, &listed);
@@ -142,7 +146,8 @@ impl Reader<'_> {
             .iter()
             .map(|own| (own.figures.get_ref().clone(), self.models(&own.models, &book)))
             .collect();
-        let beside = self.models(beside, &book);
+        let beside_target = beside.as_ref().map_or(target, |own| &own.target).get_ref().clone();
+        let beside = beside.as_ref().map_or(Vec::new(), |own| self.models(&own.models, &book));
         let own_headline = headline.as_ref().map(|own| Headline {
             models: self.models(&own.models, &book),
             targets: own.targets.iter().map(|target| target.get_ref().clone()).collect(),
@@ -178,8 +183,10 @@ impl Reader<'_> {
             families,
             readings,
             beside,
+            beside_target,
             evaluations: *fit.evaluations.get_ref(),
             without_family: fit.without_family,
+            ends: fit.ends,
             seed: fit.seed,
             as_good: *fit.as_good.get_ref(),
             headline: own_headline,

@@ -34,6 +34,15 @@ pub(crate) fn run(plan: &Plan, runs: &mut Runs, line: &Line) -> Checked<Summary>
             history.tried.push(Tried { point, residuals });
         }
     }
+    if history.best(Of::All).is_none() {
+        return Err(vec![none(&history)]);
+    }
+    for number in 0..plan.space.parameters.len() {
+        for up in [false, true] {
+            line.within(format!("the ends of {}: ", plan.space.parameters[number].name));
+            ends(plan, runs, &mut history, (number, up), line)?;
+        }
+    }
     let Some(best) = history.best(Of::All) else { return Err(vec![none(&history)]) };
     line.within("the best fit: ");
     let rows = rows(plan, &history.tried[best].point, line)?;
@@ -47,6 +56,45 @@ pub(crate) fn run(plan: &Plan, runs: &mut Runs, line: &Line) -> Checked<Summary>
         None => Vec::new(),
     };
     Ok(Summary::new(plan, &history, &good, rows, readings, headline).with_wrong(runs.wrong()))
+}
+
+/// Evaluates points that differ from the best fit in one number: by halves towards the last value, in one direction, that is
+/// about as good. A point that is better than the best counts as one that is about as good.
+fn ends(
+    plan: &Plan,
+    runs: &mut Runs,
+    history: &mut History<'_>,
+    (number, up): (usize, bool),
+    line: &Line,
+) -> Checked<()> {
+    let Some(best) = history.best(Of::All) else { return Ok(()) };
+    let limit = history.rms(best, Of::All).unwrap_or(0.0) * plan.as_good;
+    let mut good = history.tried[best].point.clone();
+    let mut end = good.clone();
+    end[number] = plan.space.parameters[number].end(up);
+    for at in 0..plan.ends {
+        // The end of the range comes first: all values may be about as good.
+        let middle = plan.space.parameters[number].middle(&good[number], &end[number]);
+        let value = if at == 0 { Some(end[number].clone()) } else { middle };
+        let Some(value) = value.filter(|value| *value != good[number]) else { break };
+        let mut point = good.clone();
+        point[number] = value;
+        let known = history.tried.iter().position(|tried| tried.point == point);
+        let known = match known {
+            Some(known) => known,
+            None => {
+                let residuals = residuals(plan, runs, history.figures, &point, line)?;
+                history.tried.push(Tried { point: point.clone(), residuals });
+                history.tried.len() - 1
+            }
+        };
+        if history.rms(known, Of::All).is_some_and(|rms| rms <= limit) {
+            good = point;
+        } else {
+            end = point;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the error of a fit without a point that has all figures.
@@ -67,9 +115,9 @@ fn speedup(found: &Found, model: &str, program: &str) -> Result<f64, String> {
     both.map(|(base, own)| base / own).ok_or_else(|| format!("`{model}` has no `{program}`"))
 }
 
-fn key(plan: &Plan, point: &Point, model: &str, programs: Programs) -> Key {
+fn key(plan: &Plan, point: &Point, model: &str) -> Key {
     let (model, target) = (model.to_owned(), plan.target.clone());
-    Key { model, target, parameters: plan.values(point), programs }
+    Key { model, target, parameters: plan.values(point), programs: Programs::Published }
 }
 
 /// Evaluates a point.
@@ -82,7 +130,7 @@ fn residuals(
 ) -> Checked<Result<Vec<f64>, String>> {
     let mut residuals = Vec::new();
     for Figure { model, program, published, .. } in figures {
-        let found = runs.get(plan, key(plan, point, model, Programs::Published), line)?;
+        let found = runs.get(plan, key(plan, point, model), line)?;
         match speedup(&found, model, program) {
             Ok(ours) => residuals.push((ours / published).ln()),
             Err(reason) => return Ok(Err(reason)),
@@ -93,17 +141,19 @@ fn residuals(
 
 /// Runs all programs of the workloads with published figures, for every comparison.
 fn rows(plan: &Plan, point: &Point, line: &Line) -> Checked<Vec<Row>> {
-    let fitted = plan.families.iter().flat_map(|own| own.models.iter().map(|m| (&own.name, m)));
+    let fitted = plan.families.iter();
+    let fitted =
+        fitted.flat_map(|own| own.models.iter().map(|model| (&own.name, model, &plan.target)));
     let other = "not fitted".to_owned();
-    let beside = plan.beside.iter().map(|model| (&other, model));
+    let beside = plan.beside.iter().map(|model| (&other, model, &plan.beside_target));
     let mut rows: Vec<Row> = Vec::new();
-    for (family, model) in fitted.chain(beside) {
+    for (family, model, target) in fitted.chain(beside) {
         let name = super::plan::stem(model);
         if rows.iter().any(|row| row.workload == name) {
             continue;
         }
         line.say(model);
-        let key = key(plan, point, model, Programs::Published);
+        let key = Key { target: target.clone(), ..key(plan, point, model) };
         let report = runs::report(plan, &key, Scope::Compared)?;
         let mut row = Row::of(name, family.clone(), &report);
         plan.published.put_beside(&mut row);
@@ -117,7 +167,7 @@ fn readings(plan: &Plan, runs: &mut Runs, point: &Point, line: &Line) -> Checked
     let mut readings = Vec::new();
     for (figures, models) in &plan.readings {
         for model in models {
-            let found = runs.get(plan, key(plan, point, model, Programs::Published), line)?;
+            let found = runs.get(plan, key(plan, point, model), line)?;
             let published = plan.published.speedups_of(figures).into_iter().flatten();
             let factors = published.filter_map(|(program, published)| {
                 let ours = speedup(&found, model, program).ok()?;
