@@ -10,9 +10,10 @@ mod table;
 
 use crate::job::{self, Scope};
 use crate::report::Report;
-use compare::Published;
+pub(crate) use compare::Published;
 use ember_compile::machines;
-use ember_compile::pipeline::{self, Options};
+use ember_compile::pipeline::{self, Inputs, Options};
+use ember_host::Disk;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::rules;
 use ember_tools::part::Part;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub use row::Row;
+pub(crate) use table::geometric_mean;
 
 /// The options of the bench.
 #[derive(Clone, Debug)]
@@ -56,7 +58,8 @@ pub struct Done {
 /// cannot be read; errors of a workload are printed and recorded in its row.
 pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
     let workloads = bench.part.pick(find(bench)?);
-    let published = bench.compare.as_deref().map(Published::read).transpose()?;
+    let published =
+        bench.compare.as_deref().map(|path| Published::read(&Disk, path)).transpose()?;
     // Errors of the rules or the machine are reported once, not for every workload.
     let wrong = [
         rules::load(sources, &bench.options.rules).err(),
@@ -70,7 +73,8 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
     for (i, (family, path)) in workloads.iter().enumerate() {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         line.within(format!("{name} ({} of {}): ", i + 1, workloads.len()));
-        let mut row = match measure(sources, bench, path, line) {
+        let measured = measure(sources, path, &bench.options, bench.scale, Scope::Compared, line);
+        let mut row = match measured {
             Ok(report) => Row::of(name, family.clone(), &report),
             Err(errors) => {
                 line.aside(|| render::emit(sources, &errors));
@@ -128,16 +132,34 @@ fn find(bench: &Bench) -> Checked<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-/// Runs one workload.
-fn measure(sources: &mut Sources, bench: &Bench, path: &Path, line: &Line) -> Checked<Report> {
+/// Runs one workload, with its batch multiplied by `scale`.
+pub(crate) fn measure(
+    sources: &mut Sources,
+    path: &Path,
+    options: &Options,
+    scale: f64,
+    scope: Scope,
+    line: &Line,
+) -> Checked<Report> {
     let started = Instant::now();
-    let mut options = bench.options.clone();
+    let (inputs, options) = read(sources, path, options, scale)?;
+    let read = (started, started.elapsed());
+    let done = job::run(sources, &inputs, &options, scope, false, read, line)?;
+    Ok(done.report)
+}
+
+/// Reads a workload. Without seeds in the options, its program is chosen on its model's own seed and judged on the next.
+pub(crate) fn read(
+    sources: &mut Sources,
+    path: &Path,
+    options: &Options,
+    scale: f64,
+) -> Checked<(Inputs, Options)> {
+    let mut options = options.clone();
     let mut inputs = pipeline::read(sources, path, &options)?;
-    inputs.model.data.scale_batches(bench.scale);
+    inputs.model.data.scale_batches(scale);
     let own = inputs.model.data.seed;
     options.tune_seed = options.tune_seed.or(Some(own));
     options.seed = options.seed.or(Some(own.wrapping_add(1)));
-    let read = (started, started.elapsed());
-    let done = job::run(sources, &inputs, &options, Scope::Compared, false, read, line)?;
-    Ok(done.report)
+    Ok((inputs, options))
 }

@@ -6,6 +6,7 @@
 mod ask;
 mod bench;
 mod build;
+mod calibrate;
 mod check;
 mod check_certificate;
 mod common;
@@ -118,6 +119,13 @@ enum Command {
                             Exit codes: 0 a best point was found, 2 bad input, or no point has a value."
     )]
     Tune(tune::TuneArgs),
+    /// Fits numbers of a machine to published speedups, and shows what is left and how far the results move over all fits
+    /// that are about as good; what was interrupted is continued.
+    #[command(
+        after_help = "Example:\n  ember-rewrite calibrate workloads/calibrate.toml -o fit.jsonl\n\n\
+                            Exit codes: 0 fitted, 1 an output is wrong or a run did not end, 2 bad input."
+    )]
+    Calibrate(calibrate::CalibrateArgs),
     /// Checks rule files without running them, and says all that is wrong or odd about them.
     #[command(after_help = "Example:\n  ember-rewrite check rules/\n\n\
                             Exit codes: 0 nothing is wrong, 1 something is, 2 a path cannot be read.")]
@@ -246,6 +254,7 @@ fn run_command(cli: &Cli, sources: &mut Sources, line: &Line) -> Checked<ExitCod
         (Some(Command::Bench(args)), _) => args.run(sources, line),
         (Some(Command::Sweep(args)), _) => args.run(sources, line),
         (Some(Command::Tune(args)), _) => args.run(sources),
+        (Some(Command::Calibrate(args)), _) => args.run(sources, line),
         (Some(Command::Check(args)), _) => args.run(sources),
         (Some(Command::Test(args)), _) => args.run(sources),
         (Some(Command::Fmt(args)), _) => args.run(sources),

@@ -52,7 +52,7 @@ fn baselines(inputs: &Inputs, scope: Scope) -> Vec<Baseline> {
     let wanted: Vec<Baseline> = match scope {
         Scope::Whole | Scope::Programs => coupled.into_iter().chain(decoupled).collect(),
         Scope::Compared => decoupled.into_iter().collect(),
-        Scope::Best => Vec::new(),
+        Scope::HandWritten | Scope::Best => Vec::new(),
     };
     let wanted = wanted.into_iter();
     wanted.filter(|baseline| inputs.book.schedule(baseline.schedule).is_some()).collect()
@@ -70,6 +70,8 @@ pub enum Scope {
     Programs,
     /// Only decoupled programs, and no ablation of rule sets.
     Compared,
+    /// The best program and the hand-written ones.
+    HandWritten,
     /// The best program alone.
     Best,
 }
@@ -121,18 +123,10 @@ pub fn run(
     let schedule = inputs.schedule(&options.schedule)?;
     let hand_written = match scope {
         Scope::Best => Vec::new(),
-        Scope::Whole | Scope::Programs | Scope::Compared => hand_written(sources, inputs)?,
+        _ => hand_written(sources, inputs)?,
     };
     line.say("making data");
-    let judge = Case::new(&inputs.model, options.seed, options.exact)?
-        .with_cycle_limit(options.cycle_limit);
-    let other = match options.tune_seed {
-        Some(seed) if seed != judge.instance.seed => {
-            let other = Case::new(&inputs.model, Some(seed), options.exact)?;
-            Some(other.with_cycle_limit(options.cycle_limit))
-        }
-        _ => None,
-    };
+    let (judge, other) = cases(inputs, options)?;
     let tuning = Tuning::new(inputs, other.as_ref().unwrap_or(&judge), options);
 
     let compared_from = Instant::now();
@@ -225,6 +219,41 @@ pub fn run(
     Ok(Done { report, trace: trace::of(inputs, &found), best: chosen, outputs, recording })
 }
 
+/// Returns the data that programs are judged on, and that on which they are chosen, if it is other data.
+fn cases(inputs: &Inputs, options: &Options) -> Checked<(Case, Option<Case>)> {
+    let case = |seed: Option<u64>| -> Checked<Case> {
+        let case = Case::new(&inputs.model, seed, options.exact)?;
+        Ok(case.with_cycle_limit(options.cycle_limit))
+    };
+    let judge = case(options.seed)?;
+    let other = options.tune_seed.filter(|seed| *seed != judge.instance.seed);
+    let other = other.map(|seed| case(Some(seed))).transpose()?;
+    Ok((judge, other))
+}
+
+/// Runs the programs that the best one is compared with, as the main job does, but not the best one.
+///
+/// # Errors
+///
+/// Fails if there is no data, or a schedule contradicts itself.
+pub(crate) fn compared(inputs: &Inputs, options: &Options) -> Checked<Vec<Record>> {
+    let (judge, other) = cases(inputs, options)?;
+    let tuning = Tuning::new(inputs, other.as_ref().unwrap_or(&judge), options);
+    let baselines = baselines(inputs, Scope::Compared);
+    let schedules: Vec<&str> = baselines.iter().map(|baseline| baseline.schedule).collect();
+    let attempts = tuning.all_known(&schedules, &Line::hidden())?;
+    let mut contenders = Vec::new();
+    for (Baseline { name, schedule, core }, attempt) in baselines.into_iter().zip(&attempts) {
+        contenders.push(contender(name, core, inputs, inputs.schedule(schedule)?, attempt));
+    }
+    Ok(threads::map(&contenders, |contender| {
+        let program = contender.program.as_ref().ok();
+        let outcome = program
+            .map(|program| simulate(program, &inputs.machine, &judge, contender.core, false));
+        record(contender, outcome, inputs, &judge, &mut None)
+    }))
+}
+
 /// The result of the search for the best program.
 struct Sought {
     /// The best program, to be judged.
@@ -256,7 +285,7 @@ fn search(
     line.say("simulating, and leaving out each rule set");
     let ablated = || match scope {
         Scope::Whole => ablation(tuning, schedule, &searched, &chosen, line),
-        Scope::Programs | Scope::Compared | Scope::Best => Ok(Vec::new()),
+        _ => Ok(Vec::new()),
     };
     let (outcome, ablation) = rayon::join(|| run(&best), ablated);
     Ok(Sought { best, chosen, searched, outcome, ablation: ablation? })
@@ -317,6 +346,33 @@ fn hand_written(
         programs.extend(program.map(|program| (named.name.clone(), program)));
     }
     if errors.is_empty() { Ok(programs) } else { Err(errors) }
+}
+
+/// Runs a hand-written program of the model by itself, with the physical bound of its cycles.
+///
+/// # Errors
+///
+/// Fails if the model has no such program that the machine is able to run, or there is no data.
+pub(crate) fn by_hand(
+    sources: &mut Sources,
+    inputs: &Inputs,
+    options: &Options,
+    name: &str,
+) -> Checked<(Record, Bound)> {
+    let named = hand_written(sources, inputs)?.into_iter().find(|(own, _)| own == name);
+    let program = named.ok_or_else(|| {
+        vec![Diagnostic::global(format!("`{}` has no program `{name}`", inputs.model.name))]
+    })?;
+    let program = program.1.map_err(|none| vec![none.0])?;
+    let case = Case::new(&inputs.model, options.seed, options.exact)?
+        .with_cycle_limit(options.cycle_limit);
+    let core = CoreKind::OutOfOrder;
+    let outcome = simulate(&program, &inputs.machine, &case, core, false);
+    let (program, exact) = (Ok(program), options.exact);
+    let contender =
+        Contender { name: name.to_owned(), program, core, exact, rules: BTreeSet::new() };
+    let record = record(&contender, Some(outcome), inputs, &case, &mut None);
+    Ok((record, physical_bound(inputs, &case).0))
 }
 
 fn record(

@@ -35,6 +35,7 @@
 
 mod bench;
 pub mod built;
+mod calibrate;
 #[doc(hidden)]
 pub mod cli;
 mod compiler;
@@ -42,6 +43,7 @@ mod generate;
 mod html;
 #[doc(hidden)]
 pub mod job;
+mod journal;
 mod native;
 mod report;
 mod results;

@@ -5,6 +5,7 @@
 //! it needs, in this process or in another one. The store takes the results in any order; the file that it finally
 //! writes has them in the order of points, so that it does not depend on who computed what and when.
 
+mod changes;
 mod description;
 mod files;
 mod parameters;
@@ -17,8 +18,13 @@ mod store;
 mod summary;
 mod tables;
 mod task;
+mod tornado;
 
+pub(crate) use description::Listed;
+pub(crate) use files::Reach;
+pub(crate) use parameters::{DERIVED, add as add_machine, check as check_parameters, placed};
 pub(crate) use plan::Plan;
+pub(crate) use reader::no_model;
 pub(crate) use row::Row;
 pub(crate) use run::run;
 pub use session::{Described, Session, compute};

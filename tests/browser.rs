@@ -37,6 +37,7 @@ fn main() {
         drawing("the page of this machine shows times, the program and its rules", native),
         drawing("the page of the bench shows its figures", bench),
         drawing("the page of a sweep shows its points and curves", sweep),
+        drawing("the page of changes of one number shows their effects", tornado),
         drawing("the page of a tuning shows its evaluations", tuning),
         drawing("the page of an explanation shows its steps", explanation),
     ];
@@ -153,6 +154,19 @@ fn sweep(browser: &str) {
     }
     let curves = drawn.matches("<path d=\"M").count();
     assert_eq!(curves, 4 * 2, "a front and a curve by each axis for each of two models");
+}
+
+fn tornado(browser: &str) {
+    let file = word(&folder("html-tornado").join("tornado.sqlite"));
+    let words = ["sweep", "tests/cases/sweep/around.toml", "-o", &file, "--json"];
+    let (ran, path) = page("tornado", &words);
+    let drawn = drawn(browser, &path);
+    let report = ran.json();
+    let bars = report["tornado"]["bars"].as_array().expect("bars");
+    for heading in ["The effect of each change", "search", "expert", "paper"] {
+        assert!(drawn.contains(&format!("<h2>{heading}</h2>")), "{heading} is missing");
+    }
+    assert_eq!(drawn.matches("<rect").count(), bars.len(), "a bar for each change");
 }
 
 fn tuning(browser: &str) {

@@ -73,6 +73,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("targets/src/c/", "z", "a letter in the names of instructions"),
     ("targets/src/c/", "count", "a name in C"),
     ("src/bench/", "temporal-l2", "a hint in the names of programs"),
+    ("src/sweep/", "after", "a column of results"),
     ("src/bench/", "temporal", "a hint in the names of programs"),
     ("src/bench/", "non-temporal", "a hint in the names of programs"),
 ];

@@ -3,7 +3,7 @@
 use super::Row;
 use super::row::{Loads, Programs};
 use super::table::geometric_mean;
-use ember_host::{Disk, Files};
+use ember_host::Files;
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::load::TEXT_LIMIT;
 use ember_tools::tables::{narrow, wrapped};
@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// The file of published figures; further keys are ignored.
 #[derive(Debug, Deserialize)]
-pub(super) struct Published {
+pub(crate) struct Published {
     source: String,
     speedup_over_opt0: BTreeMap<String, BTreeMap<String, f64>>,
     #[serde(default)]
@@ -63,15 +63,26 @@ impl Beside {
 const PROGRAMS: [&str; 4] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3"];
 
 impl Published {
-    pub(super) fn read(path: &Path) -> Checked<Published> {
+    /// Reads the file.
+    pub(crate) fn read(files: &dyn Files, path: &Path) -> Checked<Published> {
         let fail =
             |reason: String| vec![Diagnostic::global(format!("{}: {reason}", path.display()))];
-        let bytes = Disk.read(path, TEXT_LIMIT).map_err(|e| fail(e.to_string()))?;
+        let bytes = files.read(path, TEXT_LIMIT).map_err(|e| fail(e.to_string()))?;
         serde_json::from_slice(&bytes).map_err(|e| fail(format!("not published figures: {e}")))
     }
 
+    /// Returns the published speedups of a workload over `emb-opt0`, by program.
+    pub(crate) fn speedups_of(&self, workload: &str) -> Option<&BTreeMap<String, f64>> {
+        self.speedup_over_opt0.get(workload)
+    }
+
+    /// Returns the names of the workloads with published speedups.
+    pub(crate) fn workloads(&self) -> impl Iterator<Item = &str> {
+        self.speedup_over_opt0.keys().map(String::as_str)
+    }
+
     /// Adds the published figures of a workload to its row.
-    pub(super) fn put_beside(&self, row: &mut Row) {
+    pub(crate) fn put_beside(&self, row: &mut Row) {
         row.published = self.speedups(row);
         row.published_llc_loads = self.llc_loads(row);
     }
@@ -88,7 +99,7 @@ impl Published {
     }
 
     /// Returns the text of all comparisons.
-    pub(super) fn report(&self, rows: &[Row]) -> String {
+    pub(crate) fn report(&self, rows: &[Row]) -> String {
         let mut out = format!("\n{}\n", wrapped(&format!("Compared with: {}", self.source)));
         out += &speedups(rows);
         out += &self.throughput(rows);
@@ -104,14 +115,15 @@ impl Published {
             ("ours, of `expert`", ours(|row| row.percent_of_expert)),
             ("ours, of `paper`", ours(|row| row.percent_of_paper)),
         ];
-        out += "\nPercent of hand-written code\n";
         let mut table = narrow(&["", "mean", "worst"]);
         for (name, figures) in hand {
             if let Some((mean, worst)) = figures {
                 table.add_row([name.to_owned(), format!("{mean:.2}"), format!("{worst:.2}")]);
             }
         }
-        out += &format!("{table}\n");
+        if !table.is_empty() {
+            out += &format!("\nPercent of hand-written code\n{table}\n");
+        }
         out
     }
 

@@ -139,7 +139,7 @@ impl Utilisation {
 }
 
 impl Row {
-    pub(super) fn of(workload: String, family: String, report: &Report) -> Row {
+    pub(crate) fn of(workload: String, family: String, report: &Report) -> Row {
         let cycles =
             |name: &str| report.programs.iter().find(|r| r.name == name).and_then(|r| r.cycles);
         let cycles = Cycles {
@@ -190,7 +190,7 @@ impl Row {
     }
 
     /// Returns the row of a workload that could not be run.
-    pub(super) fn failed(workload: String, family: String, why: String) -> Row {
+    pub(crate) fn failed(workload: String, family: String, why: String) -> Row {
         Row {
             workload,
             family,

@@ -68,7 +68,7 @@ fn percent(x: Option<f64>) -> String {
 }
 
 /// Returns the geometric mean; `None` without values.
-pub(super) fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub(crate) fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let logs: Vec<f64> = values.into_iter().map(f64::ln).collect();
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }

@@ -5,6 +5,7 @@ use super::compile::KernelReport;
 use super::output::SCHEMA_VERSION;
 use super::{extract, self_test, test, verify};
 use crate::bench::Row;
+use crate::calibrate::Summary as Calibration;
 use crate::native::NativeReport;
 use crate::report::{Report, RunReport};
 use crate::sweep::Summary;
@@ -203,6 +204,7 @@ fn schema() -> Value {
         ("bench", versioned::<Bench>(generator)),
         ("sweep", versioned::<Summary>(generator)),
         ("tune", versioned::<Tuning>(generator)),
+        ("calibrate", versioned::<Calibration>(generator)),
         ("test", versioned::<test::Report>(generator)),
         ("verify", versioned::<verify::Report>(generator)),
         ("verify-mutants", versioned::<Mutants>(generator)),

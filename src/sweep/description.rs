@@ -30,6 +30,22 @@ pub(super) struct Description {
     /// Values for numbers of the machines.
     #[serde(default)]
     pub parameters: Parameters,
+    /// Changes of one number at a time.
+    #[serde(default)]
+    pub around: Vec<Around>,
+}
+
+/// Changes of one number of the machines at a time.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Around {
+    /// The numbers: `SECTION.KEY`, in which `*` stands for any characters.
+    pub parameters: Vec<Spanned<String>>,
+    /// The factors of each.
+    pub factors: Vec<Spanned<f64>>,
+    /// True if a machine is better for it, so that no program may become slower.
+    #[serde(default)]
+    pub better: bool,
 }
 
 fn unwritten(word: &str) -> Vec<Spanned<String>> {
@@ -54,11 +70,11 @@ fn rules() -> Vec<Spanned<String>> {
 
 /// Numbers of a machine, each with the values that it takes, in the order of the text.
 #[derive(Debug, Default)]
-pub(super) struct Parameters(pub Vec<Listed>);
+pub(crate) struct Parameters(pub Vec<Listed>);
 
 /// The values of one number.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(crate) struct Listed {
     /// The section and the key of the number, with a dot between them.
     pub name: Spanned<String>,
     /// Its values.
@@ -138,7 +154,7 @@ pub(super) fn read(sources: &Sources, file: FileId) -> Checked<Description> {
     let read: Description = toml::from_str(text).map_err(|error| {
         let span = Span::new(file, error.span().unwrap_or(text.len()..text.len()));
         let error = Diagnostic::error(error.message().replace('\n', ", "), span, "in this sweep");
-        let help = "a sweep has `models`, and may have `targets`, `schedules`, `exact`, `seeds`, `rules` and `[parameters]`";
+        let help = "a sweep has `models`, and may have `targets`, `schedules`, `exact`, `seeds`, `rules`, `[parameters]` and `[[around]]`";
         vec![error.with_help(help)]
     })?;
     let path = sources.get(file).path.display().to_string();
@@ -152,6 +168,10 @@ pub(super) fn read(sources: &Sources, file: FileId) -> Checked<Description> {
         Some(seeds) => lists.check("seeds", seeds, |seed| *seed),
         None => lists,
     };
+    let lists = read.around.iter().fold(lists, |lists, around| {
+        let lists = lists.check("parameters", &around.parameters, String::clone);
+        lists.check("factors", &around.factors, f64::to_string)
+    });
     let parameters = &read.parameters.0;
     let lists = parameters.iter().fold(lists, |lists, Listed { name, values }| {
         lists.check(name.get_ref(), values, Value::to_string)

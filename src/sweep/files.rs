@@ -47,8 +47,22 @@ impl Reach {
     }
 
     /// Returns the paths that were opened since the last call; shipped files do not count.
-    pub(super) fn take_opened(&self) -> Vec<PathBuf> {
+    pub(crate) fn take_opened(&self) -> Vec<PathBuf> {
         std::mem::take(&mut *self.opened()).into_iter().collect()
+    }
+
+    /// Returns the paths that a pattern stands for, in order: `*` in the name of a file fits any characters.
+    pub(crate) fn matching(&self, pattern: &str) -> Vec<String> {
+        let (folder, name) = pattern.split_at(pattern.rfind('/').map_or(0, |at| at + 1));
+        if !name.contains('*') {
+            return vec![pattern.to_owned()];
+        }
+        let place = if folder.is_empty() { "." } else { folder };
+        let files = self.folder(Path::new(place)).and_then(Result::ok);
+        let names = files.into_iter().flatten().filter_map(|path| {
+            path.file_name().and_then(|name| name.to_str()).map(ToOwned::to_owned)
+        });
+        names.filter(|other| fits(name, other)).map(|name| format!("{folder}{name}")).collect()
     }
 
     /// Opens a file that is not shipped, without a note of it.
@@ -65,7 +79,7 @@ impl Reach {
     }
 
     /// Returns a digest of the contents and paths of files.
-    pub(super) fn digest(
+    pub(crate) fn digest(
         &self,
         paths: &[PathBuf],
     ) -> std::result::Result<u128, (PathBuf, FileError)> {
@@ -125,6 +139,39 @@ impl Files for Reach {
             }
             Place::Carried(memory) => memory.key(path),
             Place::Folder(_) => self.shipped.key(path),
+        }
+    }
+}
+
+/// Returns true if a name fits a pattern, in which `*` stands for any characters.
+pub(super) fn fits(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn stars_stand_for_any_characters() {
+        for name in ["ab.sexp", "a.sexp", "a.b.sexp"] {
+            assert!(fits("a*.sexp", name) && fits("*", name) && fits("*a*p", name), "{name}");
+        }
+        for (pattern, name) in
+            [("a", "ab"), ("a*a", "a"), ("*b", "a"), ("b*", "ab"), ("a*b*c", "acb")]
+        {
+            assert!(!fits(pattern, name), "{pattern} {name}");
         }
     }
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use toml::{Spanned, Value};
 
 /// The path of the description that is made for a point.
-pub(super) const DERIVED: &str = "<point>.toml";
+pub(crate) const DERIVED: &str = "<point>.toml";
 
 /// A description that is made from another one.
 struct Derived {
@@ -37,13 +37,13 @@ fn derived(target: &str, values: &[(String, String)]) -> Derived {
 }
 
 /// Adds the description of a target with other values to the sources, as [`DERIVED`].
-pub(super) fn add(sources: &mut Sources, target: &str, values: &[(String, String)]) {
+pub(crate) fn add(sources: &mut Sources, target: &str, values: &[(String, String)]) {
     sources.add(DERIVED, derived(target, values).text);
 }
 
 /// Checks every value of a sweep by itself. Values that do not go together are no error of the sweep, for they go with
 /// others.
-pub(super) fn check(
+pub(crate) fn check(
     sources: &mut Sources,
     file: FileId,
     target: &Spanned<String>,
@@ -100,7 +100,7 @@ fn is_key(name: &str) -> bool {
 }
 
 /// Puts errors that have no place at one.
-pub(super) fn placed(errors: Vec<Diagnostic>, span: Span) -> Vec<Diagnostic> {
+pub(crate) fn placed(errors: Vec<Diagnostic>, span: Span) -> Vec<Diagnostic> {
     // What stands in no text, as a default does, has no place.
     let place = |error: Diagnostic| match error.at {
         None if span.start < span.end => {

@@ -1,5 +1,6 @@
 //! A sweep that has been read and checked: its points by number.
 
+use super::changes::Change;
 use super::files::Reach;
 use super::reader;
 use super::row::{Axis, Result, Row};
@@ -8,6 +9,7 @@ use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
 use siphasher::sip128::{Hasher128, SipHasher13};
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The most points of a sweep.
@@ -24,6 +26,8 @@ pub struct Plan {
     pub(super) models: Vec<Subject>,
     pub(super) rules: Vec<String>,
     pub(super) axes: Vec<Axis>,
+    /// The changes of one number at a time; the last axis has them after the machine as it is, if there are any.
+    pub(super) changes: Vec<Change>,
     /// The files that every point needs, and their digest.
     pub(super) common: (Vec<PathBuf>, u128),
 }
@@ -37,6 +41,8 @@ pub(super) struct Subject {
     pub files: Vec<PathBuf>,
     /// Their digest.
     pub digest: u128,
+    /// The hand-written programs that are in place of schedules.
+    pub programs: Vec<String>,
 }
 
 /// The positions of the axes.
@@ -95,6 +101,22 @@ impl Plan {
         &self.axes
     }
 
+    /// Returns the schedules, in order.
+    pub(super) fn schedules(&self) -> &[String] {
+        &self.axes[SCHEDULE].values
+    }
+
+    /// Returns the axes of numbers that are replaced.
+    fn replaced(&self) -> Range<usize> {
+        PARAMETERS..self.axes.len() - usize::from(!self.changes.is_empty())
+    }
+
+    /// Returns the change of a point with its place among the targets.
+    fn change(&self, places: &[usize]) -> Option<(&Change, usize)> {
+        let number = places.last().filter(|_| !self.changes.is_empty())?;
+        Some((self.changes.get(number.checked_sub(1)?)?, places[TARGET]))
+    }
+
     /// Returns the files within reach.
     pub fn reach(&self) -> Reach {
         self.reach.clone()
@@ -127,12 +149,16 @@ impl Plan {
         let places = self.places(point);
         let value = |axis: usize| self.axes[axis].values[places[axis]].clone();
         let own = self.models[places[MODEL]].seed;
-        let parameters = PARAMETERS..self.axes.len();
+        let replaced = self.replaced().map(|at| (self.axes[at].name.clone(), value(at)));
+        let changed = self.change(&places).and_then(|(change, target)| {
+            let numbers = change.numbers.get(target)?.as_ref()?;
+            Some((change.parameter.clone(), numbers.written.clone()))
+        });
         Task {
             version: self.version.clone(),
             model: value(MODEL),
             target: value(TARGET),
-            parameters: parameters.map(|at| (self.axes[at].name.clone(), value(at))).collect(),
+            parameters: replaced.chain(changed).collect(),
             schedule: value(SCHEDULE),
             exact: value(EXACT),
             seed: value(SEED).parse().unwrap_or(own),
@@ -166,9 +192,12 @@ impl Plan {
     pub fn row(&self, point: usize, result: Result) -> Row {
         let Task { model, target, parameters, schedule, exact, seed, .. } = self.task(point);
         let number = |(name, value): (String, String)| (name, value.parse().unwrap_or(f64::NAN));
-        let parameters = parameters.into_iter().map(number).collect();
+        let replaced = parameters.into_iter().take(self.replaced().len());
+        let parameters = replaced.map(number).collect();
+        let change = self.change(&self.places(point));
+        let change = change.and_then(|(change, target)| change.on(target));
         let key = self.key(point);
-        Row { point, key, model, target, schedule, exact, seed, parameters, result }
+        Row { point, key, model, target, schedule, exact, seed, parameters, change, result }
     }
 
     /// Returns an error if a file has changed since the sweep was read.

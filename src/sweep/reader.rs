@@ -1,6 +1,7 @@
 //! Reads what the text of a sweep names: models with their data, machines, rules and schedules. All errors are reported
 //! at once.
 
+use super::changes;
 use super::description::{self, Description};
 use super::files::Reach;
 use super::parameters::{self, placed};
@@ -9,8 +10,8 @@ use super::row::Axis;
 use super::task::exactness;
 use crate::shipped;
 use ember_compile::models;
-use ember_host::Files;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
+use ember_language::load::load;
 use ember_language::rules::{self, RuleBook};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -61,31 +62,63 @@ impl Reader<'_> {
                 return None;
             }
         };
-        for schedule in schedules {
-            self.placed(book.require_schedule(schedule.get_ref()), schedule);
-        }
         let common = self.reach.take_opened();
         let first = seeds.iter().flatten().next().map(|seed| *seed.get_ref());
-        let mut models = Vec::new();
+        let mut models: Vec<(String, Subject)> = Vec::new();
         for (path, named) in self.paths(&description.models) {
-            let read = self.subject(&path, &book, first);
+            let read = self.subject(&path, &book, schedules, first);
             models.extend(self.placed(read, named).map(|subject| (path, subject)));
         }
+        for schedule in schedules {
+            let name = schedule.get_ref();
+            if !models.iter().any(|(_, subject)| subject.programs.contains(name)) {
+                self.placed(book.require_schedule(name), schedule);
+            }
+        }
+        if !self.errors.is_empty() {
+            return None;
+        }
+        let changes = changes::read(self.sources, self.file, targets, &description.around);
+        let changes = changes.map_err(|errors| self.errors.extend(errors)).ok()?;
         let digest = self.digest(&common)?;
         let (paths, models): (Vec<String>, _) = models.into_iter().unzip();
-        let axes = axes(description, paths);
+        let mut axes = axes(description, paths);
+        if !changes.is_empty() {
+            let names = changes.iter().map(changes::Change::name);
+            let values = std::iter::once("none".to_owned()).chain(names).collect();
+            axes.push(Axis { name: "change".to_owned(), values, parameter: false });
+        }
         let version = shipped::version();
         let (reach, common) = (self.reach.clone(), (common, digest));
-        Some(Plan { reach, version, models, rules: words(rules), axes, common })
+        Some(Plan { reach, version, models, rules: words(rules), axes, changes, common })
     }
 
-    /// Reads a model and makes its data once, which opens all its files.
-    fn subject(&mut self, path: &str, book: &RuleBook, seed: Option<u64>) -> Checked<Subject> {
+    /// Reads a model with those of its hand-written programs that are in place of schedules, and makes its data once,
+    /// which opens all its files.
+    fn subject(
+        &mut self,
+        path: &str,
+        book: &RuleBook,
+        schedules: &[Spanned<String>],
+        seed: Option<u64>,
+    ) -> Checked<Subject> {
         let (model, _) = models::read(self.sources, Path::new(path), &book.definitions)?;
         model.instantiate(seed)?;
+        let in_place = |name: &String| {
+            let named = schedules.iter().any(|schedule| schedule.get_ref() == name);
+            named && book.schedule(name).is_none()
+        };
+        let own: Vec<_> = model.programs.iter().filter(|own| in_place(&own.name)).collect();
+        if !own.is_empty() {
+            // A program that is run needs the files of all.
+            for path in model.programs.iter().flat_map(|own| &own.paths) {
+                load(self.sources, path)?;
+            }
+        }
+        let programs = own.into_iter().map(|own| own.name.clone()).collect();
         let files = self.reach.take_opened();
         let digest = self.digest(&files).ok_or_else(Vec::new)?;
-        Ok(Subject { seed: model.data.seed, files, digest })
+        Ok(Subject { seed: model.data.seed, files, digest, programs })
     }
 
     fn digest(&mut self, files: &[PathBuf]) -> Option<u128> {
@@ -99,14 +132,9 @@ impl Reader<'_> {
     fn paths<'a>(&mut self, patterns: &'a [Spanned<String>]) -> Vec<(String, &'a Spanned<String>)> {
         let mut paths: Vec<(String, &Spanned<String>)> = Vec::new();
         for pattern in patterns {
-            let found = self.matching(pattern.get_ref());
+            let found = self.reach.matching(pattern.get_ref());
             if found.is_empty() {
-                let message = format!("no model is named `{}`", pattern.get_ref());
-                let span = Span::new(self.file, pattern.span());
-                let error = Diagnostic::error(message, span, "this pattern");
-                let help =
-                    "`*` stands for any characters in the name of a file, not in those of folders";
-                self.errors.push(error.with_help(help));
+                self.errors.push(no_model(self.file, pattern));
             }
             for path in found {
                 if !paths.iter().any(|(known, _)| *known == path) {
@@ -115,20 +143,6 @@ impl Reader<'_> {
             }
         }
         paths
-    }
-
-    /// Returns the paths that a pattern stands for, in order.
-    fn matching(&self, pattern: &str) -> Vec<String> {
-        let (folder, name) = pattern.split_at(pattern.rfind('/').map_or(0, |at| at + 1));
-        if !name.contains('*') {
-            return vec![pattern.to_owned()];
-        }
-        let place = if folder.is_empty() { "." } else { folder };
-        let files = self.reach.folder(Path::new(place)).and_then(Result::ok);
-        let names = files.into_iter().flatten().filter_map(|path| {
-            path.file_name().and_then(|name| name.to_str()).map(ToOwned::to_owned)
-        });
-        names.filter(|other| fits(name, other)).map(|name| format!("{folder}{name}")).collect()
     }
 
     /// Collects errors, at the place of what was named if they have none.
@@ -164,35 +178,9 @@ fn words(list: &[Spanned<String>]) -> Vec<String> {
     list.iter().map(|word| word.get_ref().clone()).collect()
 }
 
-/// Returns true if a name fits a pattern, in which `*` stands for any characters.
-fn fits(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
-        return false;
-    };
-    let Some(last) = parts.next_back() else { return rest.is_empty() };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fits;
-
-    #[test]
-    fn stars_stand_for_any_characters() {
-        for name in ["ab.sexp", "a.sexp", "a.b.sexp"] {
-            assert!(fits("a*.sexp", name) && fits("*", name) && fits("*a*p", name), "{name}");
-        }
-        for (pattern, name) in
-            [("a", "ab"), ("a*a", "a"), ("*b", "a"), ("b*", "ab"), ("a*b*c", "acb")]
-        {
-            assert!(!fits(pattern, name), "{pattern} {name}");
-        }
-    }
+/// Returns the error of a pattern that no model fits.
+pub(crate) fn no_model(file: FileId, pattern: &Spanned<String>) -> Diagnostic {
+    let message = format!("no model is named `{}`", pattern.get_ref());
+    let error = Diagnostic::error(message, Span::new(file, pattern.span()), "this pattern");
+    error.with_help("`*` stands for any characters in the name of a file, not in those of folders")
 }

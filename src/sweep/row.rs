@@ -1,6 +1,8 @@
 //! The points of a sweep with their results, in the form of the JSON output and of the columns of the file.
 
+use super::changes::Changed;
 use crate::report::{Record, Report};
+use ember_sim::Bound;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,6 +27,9 @@ pub struct Row {
     pub seed: u64,
     /// The numbers that were replaced, by section and key.
     pub parameters: BTreeMap<String, f64>,
+    /// The number of the machine that was changed, if the sweep has changes of one at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<Changed>,
     /// Its result.
     #[serde(flatten)]
     pub result: Result,
@@ -58,15 +63,23 @@ impl Result {
     /// Returns the result of a compilation.
     pub(super) fn of(report: &Report) -> Result {
         let best = &report.best;
-        let Record { cycles, time_s, energy_j, dram_bytes, valid, unjudged, mismatch, .. } =
-            &best.record;
+        Result::new(&best.record, best.bound_cycles, &best.bound_by)
+    }
+
+    /// Returns the result of a hand-written program.
+    pub(super) fn by_hand(record: &Record, bound: &Bound) -> Result {
+        Result::new(record, bound.cycles, bound.bound_by.name())
+    }
+
+    fn new(record: &Record, bound_cycles: u64, bound_by: &str) -> Result {
+        let Record { cycles, time_s, energy_j, dram_bytes, valid, unjudged, mismatch, .. } = record;
         let ended = cycles.is_some();
         Result {
             cycles: *cycles,
             time_s: *time_s,
-            bound_cycles: Some(best.bound_cycles),
-            bound_by: Some(best.bound_by.clone()),
-            of_bound: cycles.map(|cycles| best.bound_cycles as f64 / cycles.max(1) as f64),
+            bound_cycles: Some(bound_cycles),
+            bound_by: Some(bound_by.to_owned()),
+            of_bound: cycles.map(|cycles| bound_cycles as f64 / cycles.max(1) as f64),
             energy_j: ended.then_some(*energy_j),
             dram_bytes: ended.then_some(*dram_bytes),
             valid: (!unjudged).then_some(*valid),
@@ -93,7 +106,7 @@ impl Result {
 /// The settings in which points differ.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Axis {
-    /// `model`, `target`, `schedule`, `exact`, `seed`, or the section and key of a number.
+    /// `model`, `target`, `schedule`, `exact`, `seed`, the section and key of a number, or `change`.
     pub name: String,
     /// Its values as written, in the order of the sweep.
     pub values: Vec<String>,
@@ -110,6 +123,10 @@ impl Row {
             "schedule" => self.schedule.clone(),
             "exact" => self.exact.clone(),
             "seed" => self.seed.to_string(),
+            "change" => self.change.as_ref().map_or_else(
+                || "none".to_owned(),
+                |own| format!("{} {} to {}", own.parameter, own.before, own.after),
+            ),
             name => self.parameters.get(name).map(f64::to_string).unwrap_or_default(),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::plan::Plan;
 use super::row::{Axis, Row};
+use super::tornado::{Tornado, tornado};
 use ember_tools::tables::{grouped, narrow, prefixed, wrapped};
 use itertools::Itertools;
 use schemars::JsonSchema;
@@ -23,6 +24,9 @@ pub struct Summary {
     pub points: Vec<Row>,
     /// By model, the numbers of the points that no other one beats in both time and energy, the fastest first.
     pub pareto: BTreeMap<String, Vec<usize>>,
+    /// The effect of changes of one number at a time, if the sweep has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tornado: Option<Tornado>,
     /// The points without a program.
     pub refused: usize,
     /// The points whose output is wrong or whose run did not end.
@@ -47,7 +51,7 @@ pub fn pareto<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<usize> {
 }
 
 /// Returns the name of a model's file without its ending.
-fn stem(model: &str) -> String {
+pub(super) fn stem(model: &str) -> String {
     let stem = Path::new(model).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     stem.unwrap_or_else(|| model.to_owned())
 }
@@ -59,16 +63,20 @@ impl Summary {
         let pareto = by_model.map(|(model, rows)| (model, pareto(rows))).collect();
         let refused = points.iter().filter(|row| row.result.is_refused()).count();
         let failed = points.iter().filter(|row| row.result.has_failed()).count();
-        Summary { axes: plan.axes().to_vec(), points, pareto, refused, failed }
+        let tornado = tornado(plan, &points);
+        Summary { axes: plan.axes().to_vec(), points, pareto, tornado, refused, failed }
     }
 
     /// Returns the summary in readable form.
     pub fn text(&self) -> String {
         let Summary { points, refused, failed, .. } = self;
-        let mut text = format!(
-            "The points that no other one beats in both time and energy\n{}\n\n",
-            self.table()
-        );
+        let mut text = match &self.tornado {
+            Some(tornado) => format!("{}\n", tornado.text()),
+            None => format!(
+                "The points that no other one beats in both time and energy\n{}\n\n",
+                self.table()
+            ),
+        };
         let ran = points.len() - refused - failed;
         let numbers = [ran, *refused, *failed].map(|n| grouped(n as u64));
         let [ran, refused, failed] = numbers;

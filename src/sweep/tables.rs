@@ -14,8 +14,11 @@ const MARK: i32 = 0x656d_6272;
 /// The version of the tables. It grows by one when a column is removed or renamed, or changes its meaning.
 const VERSION: i32 = 1;
 
-/// The columns of the table `points` before and after those of parameters, which have the parameters' names.
+/// The columns of the table `points` before and after those of parameters, which have the parameters' names; those of
+/// changes come after them, if the sweep has any.
 const SETTINGS: [&str; 7] = ["point", "key", "model", "target", "schedule", "exact", "seed"];
+const CHANGE: [(&str, &str); 4] =
+    [("change", "TEXT"), ("factor", "REAL"), ("before", "REAL"), ("after", "REAL")];
 const RESULTS: [&str; 9] = [
     "cycles",
     "time_s",
@@ -170,6 +173,11 @@ fn create(connection: &Connection, plan: &Plan) -> rusqlite::Result<()> {
         let _ = writeln!(columns, "  \"{}\" REAL NOT NULL,", axis.name);
         columns
     });
+    let changes = if plan.changes.is_empty() { &[][..] } else { &CHANGE };
+    let parameters = changes.iter().fold(parameters, |mut columns, (name, kind)| {
+        let _ = writeln!(columns, "  \"{name}\" {kind},");
+        columns
+    });
     connection.execute_batch(&format!(
         "CREATE TABLE sweep (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;\n\
          CREATE TABLE points (\n  point INTEGER PRIMARY KEY,\n  key TEXT NOT NULL,\n  \
@@ -207,7 +215,13 @@ pub(super) fn insert(connection: &Connection, plan: &Plan, row: &Row) -> rusqlit
     let results: [&dyn ToSql; RESULTS.len()] =
         [cycles, time_s, bound_cycles, bound_by, of_bound, energy_j, dram_bytes, valid, reason];
     let parameters = parameters.into_iter().map(|value| value as &dyn ToSql);
-    let values: Vec<&dyn ToSql> = settings.into_iter().chain(parameters).chain(results).collect();
+    let own = row.change.as_ref();
+    let (name, factor) = (own.map(|own| &own.parameter), own.map(|own| own.factor));
+    let (before, after) = (own.map(|own| own.before), own.map(|own| own.after));
+    let change: [&dyn ToSql; CHANGE.len()] = [&name, &factor, &before, &after];
+    let change = change.into_iter().filter(|_| !plan.changes.is_empty());
+    let values: Vec<&dyn ToSql> =
+        settings.into_iter().chain(parameters).chain(change).chain(results).collect();
     let places = vec!["?"; values.len()].join(", ");
     let mut statement =
         connection.prepare_cached(&format!("INSERT INTO points VALUES ({places})"))?;

@@ -25,7 +25,7 @@ pub struct Task {
     pub target: String,
     /// The numbers of the machine that are replaced, as in TOML.
     pub parameters: Vec<(String, String)>,
-    /// The schedule.
+    /// The schedule, or the name of a hand-written program of the model.
     pub schedule: String,
     /// The least exact rules that may run.
     pub exact: String,
@@ -68,6 +68,11 @@ impl Task {
         };
         let inputs = pipeline::read(&mut sources, Path::new(&self.model), &options);
         let inputs = inputs.map_err(|errors| first(&errors, |error| &error.message))?;
+        if inputs.book.schedule(&self.schedule).is_none() {
+            let ran = job::by_hand(&mut sources, &inputs, &options, &self.schedule);
+            let (record, bound) = ran.map_err(|errors| first(&errors, |error| &error.message))?;
+            return Ok(Result::by_hand(&record, &bound));
+        }
         let read = (started, started.elapsed());
         let line = Line::hidden();
         let done = job::run(&mut sources, &inputs, &options, Scope::Best, false, read, &line);

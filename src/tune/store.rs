@@ -1,19 +1,15 @@
 //! The file of a tuning's results: a line of JSON that says what is tuned, and one for each evaluation, written when it
-//! is done. A line that an interruption cut off does not count.
+//! is done.
 
-use ember_language::diagnostic::{Checked, Diagnostic};
+use crate::journal::{self, Journal, error_of};
+use ember_language::diagnostic::Checked;
 use ember_tune::{Evaluation, Method, Point, Space};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The version of the lines. It grows by one when a member is removed or renamed, or changes its meaning.
 const VERSION: u32 = 1;
-
-/// The largest file that is read, in bytes.
-const LARGEST: u64 = 256 << 20;
 
 /// What is tuned, and how: results of another tuning are not continued.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -39,8 +35,11 @@ impl Identity {
         let method = format!("{method:?}").to_lowercase();
         Identity { version: VERSION, space, command: command.to_owned(), method, seed }
     }
+}
 
-    /// Returns the part in which two differ.
+impl journal::Identity for Identity {
+    const WHAT: &'static str = "a tuning's";
+
     fn other(&self, other: &Identity) -> Option<&'static str> {
         let parts = [
             (self.version == other.version, "another version"),
@@ -67,8 +66,7 @@ struct Line {
 /// The evaluations that are stored so far, and the file that holds them.
 #[derive(Debug)]
 pub struct Store {
-    path: PathBuf,
-    file: File,
+    journal: Journal,
     /// The points with their results.
     pub history: Vec<Evaluation>,
     /// The reasons of points without a result, by evaluation.
@@ -82,45 +80,9 @@ impl Store {
     ///
     /// Fails if the file holds something else, or cannot be written.
     pub fn open(path: &Path, identity: &Identity, space: &Space, restart: bool) -> Checked<Store> {
-        let failed = |error: std::io::Error| vec![error_of(path, error)];
-        let options =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let mut file = options.map_err(failed)?;
-        alone(&file).map_err(failed)?;
-        let mut text = String::new();
-        let read = Read::by_ref(&mut file).take(LARGEST).read_to_string(&mut text);
-        if read.is_err_and(|error| error.kind() != ErrorKind::InvalidData) {
-            return Err(vec![error_of(path, "cannot be read")]);
-        }
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let mut lines = text[..whole].lines();
-        let foreign = "is no file of a tuning's results";
-        let first = match lines.next() {
-            Some(line) => {
-                Some(serde_json::from_str(line).map_err(|_| vec![error_of(path, foreign)])?)
-            }
-            None if !text.is_empty() && !is_start(&text, identity) => {
-                return Err(vec![error_of(path, foreign)]);
-            }
-            None if file.metadata().map_err(failed)?.len() > text.len() as u64 => {
-                return Err(vec![error_of(path, foreign)]);
-            }
-            None => None,
-        };
-        let other = first.as_ref().and_then(|first| identity.other(first));
-        if let Some(what) = other.filter(|_| !restart) {
-            let error = error_of(path, format!("holds results of {what}"));
-            return Err(vec![
-                error.with_help("`--restart` begins anew, or `-o` names another file"),
-            ]);
-        }
-        let mut store = Store { path: path.to_owned(), file, history: vec![], reasons: vec![] };
-        if first.is_none() || restart {
-            store.cut(0).map_err(failed)?;
-            store.append(identity)?;
-            return Ok(store);
-        }
-        for (number, line) in lines.enumerate() {
+        let (journal, lines) = Journal::open(path, identity, restart)?;
+        let mut store = Store { journal, history: vec![], reasons: vec![] };
+        for (number, line) in lines.iter().enumerate() {
             let read = serde_json::from_str::<Line>(line).ok();
             let known =
                 read.and_then(|line| Some((space.point(&line.point)?, line.value, line.reason)));
@@ -131,7 +93,6 @@ impl Store {
             store.history.push(Evaluation { point, value });
             store.reasons.push(reason);
         }
-        store.cut(whole as u64).map_err(failed)?;
         Ok(store)
     }
 
@@ -150,44 +111,10 @@ impl Store {
             Ok(value) => (Some(value), None),
             Err(reason) => (None, Some(reason)),
         };
-        self.append(&Line { point: space.write(&point), value, reason: reason.clone() })?;
+        let line = Line { point: space.write(&point), value, reason: reason.clone() };
+        self.journal.append(&line)?;
         self.history.push(Evaluation { point, value });
         self.reasons.push(reason);
         Ok(())
     }
-
-    /// Ends the file at a place, and continues there.
-    fn cut(&mut self, length: u64) -> std::io::Result<()> {
-        self.file.set_len(length)?;
-        self.file.seek(SeekFrom::Start(length)).map(|_| ())
-    }
-
-    fn append(&mut self, line: &impl Serialize) -> Checked<()> {
-        // The line is plain data with string keys, so serialising it cannot fail.
-        let line = serde_json::to_string(line).unwrap_or_default() + "\n";
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
-        written.map_err(|error| vec![error_of(&self.path, format!("cannot write: {error}"))])
-    }
-}
-
-/// Returns true if a text is the start of a first line, which an interruption cut off.
-fn is_start(text: &str, identity: &Identity) -> bool {
-    serde_json::to_string(identity).is_ok_and(|line| line.starts_with(text))
-}
-
-fn error_of(path: &Path, message: impl std::fmt::Display) -> Diagnostic {
-    Diagnostic::global(format!("{}: {message}", path.display()))
-}
-
-/// Fails if another process writes the file.
-#[cfg(unix)]
-fn alone(file: &File) -> std::io::Result<()> {
-    use rustix::fs::{FlockOperation, flock};
-    flock(file, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|_| std::io::Error::other("another process writes it"))
-}
-
-#[cfg(not(unix))]
-fn alone(_: &File) -> std::io::Result<()> {
-    Ok(())
 }

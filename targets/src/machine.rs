@@ -41,11 +41,15 @@ struct Field {
 }
 
 /// The kind of number that a key admits.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any number.
     Real,
+    /// A whole number.
     Count,
+    /// A power of two.
     Power,
+    /// True or false.
     Flag,
 }
 
@@ -380,6 +384,12 @@ const SECTIONS: &[(&str, &[Field])] = &[
 pub fn unit(section: &str, key: &str) -> Option<&'static str> {
     let (_, fields) = SECTIONS.iter().find(|(name, _)| *name == section)?;
     fields.iter().find(|field| field.key == key).map(|field| field.unit)
+}
+
+/// Returns the kind of a number that descriptions have.
+pub fn kind(section: &str, key: &str) -> Option<Kind> {
+    let (_, fields) = SECTIONS.iter().find(|(name, _)| *name == section)?;
+    fields.iter().find(|field| field.key == key).map(|field| field.kind)
 }
 
 /// The text of the machine as published, from which the default one inherits.

@@ -26,6 +26,7 @@ fn what_every_command_prints_is_as_the_schema_says() {
     let product = "tests/cases/explain/product.sexp";
     let calculus = "tests/cases/why-not/calculus.rules";
     let swept = word(&folder("schema-sweep").join("a.sqlite"));
+    let fitted = word(&folder("schema-calibrate").join("a.jsonl"));
     let tuned = word(&folder("schema-tune").join("a.jsonl"));
     let tune = ["tune", "--space", "tests/cases/tune/ok.space", "-o", &tuned, "--command"];
     let bag = "tests/models/bag.sexp";
@@ -35,6 +36,7 @@ fn what_every_command_prints_is_as_the_schema_says() {
         ("run", vec!["run", "programs/bag_sum_paper.dlc", "examples/bags/32_low.sexp"]),
         ("bench", vec!["bench", "--filter", "^KG_biokg$", "--scale", "0.1"]),
         ("sweep", vec!["sweep", "tests/cases/sweep/refused.toml", "-o", &swept]),
+        ("calibrate", vec!["calibrate", "tests/cases/calibrate/small.toml", "-o", &fitted]),
         ("tune", [&tune[..], &["[ $TUNE_tile != 2 ] && echo 1"]].concat()),
         ("test", vec!["test", "examples/rules/algebra.rules", "examples/rules/algebra.case"]),
         ("verify", vec!["verify", "rules", "--filter", "^vec-store$"]),

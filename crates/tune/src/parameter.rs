@@ -68,6 +68,18 @@ pub enum Value {
 }
 
 impl Parameter {
+    /// Returns the last value of a range, or the first; for words and permutations the first of the list.
+    pub fn end(&self, last: bool) -> Value {
+        self.at(if last { 1.0 } else { 0.0 })
+    }
+
+    /// Returns the value halfway between two of a range, as they are compared; `None` if there is no other.
+    pub fn middle(&self, a: &Value, b: &Value) -> Option<Value> {
+        let [a_at, b_at] = [a, b].map(|value| self.coordinates(value)[0]);
+        let middle = self.at((a_at + b_at) / 2.0);
+        (middle != *a && middle != *b).then_some(middle)
+    }
+
     /// Returns the number of values, if it is finite and fits.
     pub fn size(&self) -> Option<u64> {
         match &self.kind {

@@ -140,6 +140,16 @@ pub fn sweep(path: &Path) -> Result<String, String> {
     Ok(lines.map(|line| format!("{line}\n")).collect())
 }
 
+/// Returns the output of a fit, and the exit code.
+pub fn calibrate(path: &Path) -> Result<String, String> {
+    let name = path.with_extension("jsonl").file_name().map(PathBuf::from).unwrap_or_default();
+    let folder = format!("{}/", env!("CARGO_TARGET_TMPDIR"));
+    let output = format!("{folder}calibrate-{}", name.display());
+    let fit = path.display().to_string();
+    let words = ["calibrate", &fit, "--restart", "-o", &output].map(str::to_owned);
+    Ok(say(&words)?.replace(&folder, ""))
+}
+
 /// Returns the output of a tuning, and the exit code. A `.json` file is a space; an `.args` file has one argument in each
 /// line.
 pub fn tune(path: &Path) -> Result<String, String> {
