@@ -54,10 +54,10 @@ fn main() {
     }
     let search = search(false);
     if std::env::args().any(|arg| arg == "--growth") {
-        return growth(&|text| {
+        return growth(&|text: &str| {
             let mut sources = Sources::new(Disk);
-            sources.add("growth.pair", text);
-            let files = [PathBuf::from("growth.pair")];
+            let files = [std::env::temp_dir().join("ember-growth.pair")];
+            std::fs::write(&files[0], text).expect("a file");
             let sides = equiv::read(&mut sources, &book, &machine, &files, None);
             let sides = sides.expect("two programs");
             let terms = equiv::terms(&sides, &book).expect("terms of one level");
