@@ -1,6 +1,7 @@
 //! Measures proofs of equality: how many of the pairs in `tests/cases/equiv/` are proved, the time of a proof, and the
 //! cost of certificates, each with its bound. `cargo bench --bench equiv -- --examples` instead reports which programs
-//! of the examples are proved equal to their models, and takes minutes.
+//! of the examples are proved equal to their models, and takes minutes; `-- --growth` reports the time of a proof over the
+//! number of statements.
 
 use ember_certify::{Rules, check};
 use ember_compile::cost::Goal;
@@ -52,6 +53,18 @@ fn main() {
         return examples(root, &prove);
     }
     let search = search(false);
+    if std::env::args().any(|arg| arg == "--growth") {
+        return growth(&|text: &str| {
+            let mut sources = Sources::new(Disk);
+            let files = [std::env::temp_dir().join("ember-growth.pair")];
+            std::fs::write(&files[0], text).expect("a file");
+            let sides = equiv::read(&mut sources, &book, &machine, &files, None);
+            let sides = sides.expect("two programs");
+            let terms = equiv::terms(&sides, &book).expect("terms of one level");
+            let found = search.run(&sides, &terms);
+            assert!(matches!(found, Found::Equal(Ok(_))), "they are equal");
+        });
+    }
     let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("tests/cases/equiv"))
         .expect("the folder")
         .map(|entry| entry.expect("an entry").path())
@@ -118,6 +131,36 @@ fn main() {
         middle(&recording),
         recorded_time / plain_time
     );
+}
+
+/// Prints the time of a proof for each of many statements, and how much it grows from few statements to many.
+fn growth(prove: &dyn Fn(&str)) {
+    let each = [20_usize, 200, 2000].map(|statements| {
+        let text = strips(statements);
+        let start = Instant::now();
+        prove(&text);
+        let each = start.elapsed().as_secs_f64() * 1e3 / statements as f64;
+        println!("{statements} statements: {each:.2} ms each");
+        each
+    });
+    println!("2000 statements over 20: {:.2} times for each (at most 2)", each[2] / each[0]);
+}
+
+/// Returns a chain of loops, of which each reads what the one before it wrote, and the same loops in strips.
+fn strips(statements: usize) -> String {
+    let mut text = "(input o0 f32 (n))\n".to_owned();
+    text.extend((1..=statements).map(|k| format!("(output o{k} f32 (n))\n")));
+    let body = |k: usize| format!("(scf.store (at o{} i) (scf.load (at o{k} i)))", k + 1);
+    let plain = |k| format!("(scf.for i 0 n 1 {})", body(k));
+    let strip = |k| {
+        let end = "(scf.min (scf.add t 8) n)";
+        format!("(scf.for t 0 n 8 (scf.for i t {end} 1 {}))", body(k))
+    };
+    let all = |one: &dyn Fn(usize) -> String| {
+        let first = (0..statements - 1).map(|k| format!("(scf.seq {}\n", one(k)));
+        first.collect::<String>() + &one(statements - 1) + &")".repeat(statements - 1)
+    };
+    format!("{text}{}\n{}\n", all(&plain), all(&strip))
 }
 
 /// Returns a pair's files, the model that declares their tensors, and the exactness, as given in the pair's first line.

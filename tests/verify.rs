@@ -182,8 +182,17 @@ fn root() -> &'static Path {
 /// Returns true if a rule is right only because its conditions or generators hold of integers.
 fn is_about_integers(rule: &Rule) -> bool {
     const ASKED: [&str; 5] = ["at-most", "below", "divides", "index", "runs-once"];
-    /// Another name for a loop is right for any bounds; the conditions only say where it is of use.
-    const GUIDED: &str = "branch-renamed";
+    /// Rules whose conditions no formula has, each with the reason.
+    const OTHERS: [(&str, &str); 4] = [
+        (
+            "branch-renamed",
+            "another name is right for any bounds; the conditions say where it is of use",
+        ),
+        ("after-filled", "which element is loaded behind a loop is about memory"),
+        ("never", "what never runs has no counterpart on the right side"),
+        ("never-reduced", "what never runs has no counterpart on the right side"),
+    ];
     let asks = rule.guards.iter().any(|guard| ASKED.contains(&guard.what.name));
-    rule.name.as_str() != GUIDED && (!rule.fors.is_empty() || asks)
+    let other = OTHERS.iter().any(|(name, _)| rule.name.as_str() == *name);
+    !other && (!rule.fors.is_empty() || asks)
 }

@@ -14,7 +14,7 @@ pub use make::{binary_op, dimension, dtype_named, single_value};
 
 use crate::effects::{AddressFact, Effects};
 use crate::predicates::{HOLDS, VALUES};
-use egg::{DidMerge, Id, Symbol};
+use egg::{DidMerge, Id, Language, RecExpr, Symbol};
 use ember_egraph::Analysis;
 use ember_engine::Knowledge;
 use ember_engine::journal::Journal;
@@ -40,6 +40,8 @@ pub struct Facts {
     tensors: FxHashMap<Symbol, TensorDecl>,
     /// Inputs whose elements never decrease.
     rising: BTreeSet<Symbol>,
+    /// The ranges of values that are assumed.
+    assumed: FxHashMap<Node, Interval>,
     sizes: Vec<String>,
     operators: Arc<Operators>,
     vector_unit: VectorUnit,
@@ -105,6 +107,12 @@ impl Interval {
     /// Returns the smallest interval that holds two intervals.
     fn hull(self, other: Interval) -> Interval {
         Interval { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
+
+    /// Returns what is in both intervals. If nothing is, the value is never evaluated, and the first is kept.
+    fn and(self, other: Interval) -> Interval {
+        let both = Interval { min: self.min.max(other.min), max: self.max.min(other.max) };
+        if both.min <= both.max { both } else { self }
     }
 
     /// Returns the interval of the remainders of truncated division.
@@ -191,6 +199,7 @@ impl Facts {
                 .map(|t| (Symbol::from(format!("%{}", t.name)), t.clone()))
                 .collect(),
             rising: BTreeSet::new(),
+            assumed: FxHashMap::default(),
             sizes: sizes.to_vec(),
             operators,
             vector_unit,
@@ -260,6 +269,11 @@ impl Facts {
     /// Returns the declaration of a tensor by its name in terms (with the `%`).
     pub fn tensor(&self, name: Symbol) -> Option<&TensorDecl> {
         self.tensors.get(&name)
+    }
+
+    /// Returns the declarations of all tensors, in no order.
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = &TensorDecl> {
+        self.tensors.values()
     }
 
     /// Returns true if the elements of a tensor, given by its name in terms, never decrease, whatever the data.
@@ -356,17 +370,28 @@ impl Facts {
     }
 }
 
+/// Adds a value to an e-graph, with the range that it is assumed to have in every environment and store.
+pub fn assume(egraph: &mut EGraph, value: &RecExpr<Node>, range: Interval) {
+    let mut ids: Vec<Id> = Vec::new();
+    for (at, node) in value.as_ref().iter().enumerate() {
+        let node = node.clone().map_children(|child| ids[usize::from(child)]);
+        if at + 1 == value.len() {
+            let known = egraph.analysis.assumed.entry(node.clone()).or_insert(Interval::ALL);
+            *known = known.and(range);
+        }
+        ids.push(egraph.add(node));
+    }
+}
+
 /// Combines the facts of two members of one class. Both hold, so that the sharper one is kept.
 fn merge(facts: &Facts, a: &Fact, b: &Fact) -> Fact {
     let canonical =
         |free: &BTreeSet<Id>| -> BTreeSet<Id> { free.iter().map(|k| facts.variable(*k)).collect() };
-    let range = Interval { min: a.range.min.max(b.range.min), max: a.range.max.min(b.range.max) };
     Fact {
         constant: a.constant.or(b.constant),
         dtype: a.dtype.or(b.dtype),
         lanes: a.lanes.or(b.lanes),
-        // An empty intersection means that the class is never evaluated; the fact of the first is kept.
-        range: if range.min <= range.max { range } else { a.range },
+        range: a.range.and(b.range),
         affine: sharper(&a.affine, &b.affine, |x| x.terms.len()),
         free: canonical(&a.free).intersection(&canonical(&b.free)).copied().collect(),
         is_variable: a.is_variable || b.is_variable,

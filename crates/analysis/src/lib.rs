@@ -15,6 +15,7 @@
 //! assert_eq!(egraph[sum].data.integer(), Some(3));
 //! ```
 
+mod bounds;
 pub mod effects;
 pub mod facts;
 mod predicates;

@@ -4,6 +4,7 @@
 //! Answers depend on facts alone. If facts are missing, a predicate is false and a generator is empty, so that a rule
 //! never fires on an unknown property.
 
+use crate::bounds::{DEPTH, bounded_product, distance_in_loop, is_bounded, magnitude};
 use crate::effects::{
     Counter, Effects, Index, Place, address, disjoint, distances, effects, lane_local, variable_key,
 };
@@ -11,9 +12,10 @@ use crate::facts::{EGraph, single_value};
 use egg::{Id, Language};
 use ember_language::conditions::{GENERATORS, PREDICATES};
 use ember_language::term::{Head, Node};
+use ember_targets::dlc::Dim;
 use ember_values::distance::ANY_WIDTH;
-use ember_values::primitive::form::{Form, Operation};
-use ember_values::scalar::{DType, LARGEST_SIZE};
+use ember_values::primitive::form::Form;
+use ember_values::scalar::DType;
 use itertools::Itertools;
 
 /// The implementation of one predicate or generator.
@@ -54,13 +56,19 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
         answer: |g, x| g[x[0]].data.range.max <= g[x[1]].data.range.min && known_range(g, x),
     },
     Answer {
+        name: "at-most-in-loop",
+        answer: |g, x| distance_in_loop(g, x[0], x[1]).is_some_and(|least| least >= 0),
+    },
+    Answer {
         name: "below",
         answer: |g, x| g[x[0]].data.range.max < g[x[1]].data.range.min && known_range(g, x),
     },
     Answer {
-        name: "bounded",
-        answer: |g, x| magnitude(g, x[0], DEPTH).is_some_and(|n| n <= BOUND),
+        name: "below-in-loop",
+        answer: |g, x| distance_in_loop(g, x[0], x[1]).is_some_and(|least| least > 0),
     },
+    Answer { name: "bounded", answer: |g, x| is_bounded(g, x[0]) },
+    Answer { name: "bounded-product", answer: |g, x| bounded_product(g, x[0], x[1]) },
     Answer {
         name: "constant",
         answer: |g, x| {
@@ -88,6 +96,12 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
         },
     },
     Answer { name: "float", answer: |g, x| g[x[0]].data.dtype.is_some_and(DType::is_float) },
+    Answer {
+        name: "in-scope",
+        answer: |g, x| {
+            g[x[0]].data.free.iter().all(|key| is_free(g, g.analysis.variable(*key), x[1]))
+        },
+    },
     Answer {
         name: "independent",
         answer: |g, x| match (effects(g, x[0]), effects(g, x[1])) {
@@ -178,6 +192,7 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
             effects(g, x[1]).is_some_and(|own| !fails(&own)) || runs(g, x[0]).unwrap_or(false)
         },
     },
+    Answer { name: "total", answer: |g, x| effects(g, x[0]).is_some_and(|own| total(g, &own)) },
     Answer {
         name: "undisturbed",
         answer: |g, x| match (effects(g, x[0]), effects(g, x[1])) {
@@ -279,7 +294,7 @@ fn untouched(writes: &Effects, other: &Effects) -> bool {
     writes.writes.iter().all(|write| other.places().all(|place| disjoint(write, place)))
 }
 
-fn known_range(egraph: &EGraph, ids: &[Id]) -> bool {
+pub(crate) fn known_range(egraph: &EGraph, ids: &[Id]) -> bool {
     ids.iter().all(|id| egraph[*id].data.dtype == Some(DType::I64))
 }
 
@@ -390,44 +405,24 @@ fn trips(egraph: &EGraph, [lo, hi, step]: [Id; 3]) -> Option<i64> {
     Some(distance.max(0).checked_add(step - 1)? / step)
 }
 
-/// The largest number that is bounded.
-const BOUND: u64 = 1 << 50;
-
-/// The depth to which terms are examined to find bounds on their values.
-const DEPTH: usize = 8;
-
-/// The largest distance from 0 that an integer may have, where it is evaluated.
-fn magnitude(egraph: &EGraph, id: Id, depth: usize) -> Option<u64> {
-    let fact = &egraph[id].data;
-    let depth = depth.checked_sub(1)?;
-    if fact.dtype != Some(DType::I64) || !is_scalar(egraph, id) {
-        return None;
-    }
-    let known = fact.range.min.unsigned_abs().max(fact.range.max.unsigned_abs());
-    if known <= BOUND {
-        return Some(known);
-    }
-    let operators = egraph.analysis.operators();
-    let of = |id: Id| magnitude(egraph, id, depth);
-    egraph[id].nodes.iter().find_map(|node| {
-        if let Some(variable) = operators.iv(node) {
-            let (lo, hi, _) = egraph[variable].data.variable?;
-            return Some(of(lo)?.max(of(hi)?));
-        }
-        match operators.form(node)? {
-            Form::Binary(Operation::Is(op), [a, b]) => op.magnitude(of(a), of(b)),
-            Form::Loaded { address, early: None } => {
-                // Offsets that never fall end at a size.
-                let tensor = egraph[address].data.address.as_ref()?.tensor;
-                egraph.analysis.rises(tensor).then_some(LARGEST_SIZE)
-            }
-            _ => None,
-        }
-    })
+/// Returns true if effects cannot fault: no lanes are folded, and each element that is read is there for all sizes.
+fn total(egraph: &EGraph, own: &Effects) -> bool {
+    let there = |index: &Index, dim: &Dim| {
+        let at = index.as_ref().filter(|run| run.lanes == 1 && run.rows.is_none());
+        let at = at.and_then(|run| u64::try_from(run.start.as_constant()?).ok());
+        matches!((at, dim), (Some(at), Dim::Const(extent)) if at < *extent)
+    };
+    let exists = |place: &Place| {
+        let shape = egraph.analysis.tensor(place.tensor).map(|tensor| &tensor.shape);
+        shape.filter(|shape| !place.frozen && shape.len() == place.index.len()).is_some_and(
+            |shape| place.index.iter().zip(shape).all(|(index, dim)| there(index, dim)),
+        )
+    };
+    !own.folds && own.reads.iter().all(exists)
 }
 
 /// Returns true if a class is a value of one lane. An address in another environment has lanes, and is none.
-fn is_scalar(egraph: &EGraph, id: Id) -> bool {
+pub(crate) fn is_scalar(egraph: &EGraph, id: Id) -> bool {
     let fact = &egraph[id].data;
     fact.lanes == Some(1) && fact.address.is_none()
 }

@@ -9,7 +9,7 @@ use ember_values::primitive::form::{Form, View};
 use ember_values::scalar::DType;
 
 /// The largest number of operators visited to find the places that a term reads and writes.
-const VISITS: usize = 1 << 14;
+pub(super) const VISITS: usize = 1 << 14;
 
 /// A rule, applied.
 pub struct Applied {
@@ -130,6 +130,9 @@ impl Checker<'_> {
         Some(match (name, &facts[..]) {
             ("at-most", [a, b]) => a.range?.1 <= b.range?.0,
             ("below", [a, b]) => a.range?.1 < b.range?.0,
+            ("at-most-in-loop", [_, _]) => self.distance_in_loop(terms[0], terms[1])? >= 0,
+            ("below-in-loop", [_, _]) => self.distance_in_loop(terms[0], terms[1])? > 0,
+            ("bounded-product", [_, _]) => self.bounded_product(terms[0], terms[1]),
             ("divides", [a, b]) => b.integer()?.checked_rem(a.integer()?)? == 0,
             ("constant", [a]) => {
                 a.number.is_some() || index(a) && a.free.is_empty() && touches(0)?.is_empty()
@@ -144,12 +147,18 @@ impl Checker<'_> {
                 let declared = |name: &String| self.known.get(&(name.clone(), Vec::new())).copied();
                 !a.free.iter().filter_map(declared).any(|variable| self.never_runs(variable))
             }
+            ("in-scope", [a, b]) => a.free.is_subset(&b.free),
             ("runs", [_]) => runs(0),
             ("runs-once", [_]) => {
                 runs(0) && self.values(terms[0]).is_some_and(|(least, most)| least == most)
             }
             ("speculable", [_, _]) => {
                 runs(0) || touches(1)?.is_empty() && !self.folds(terms[1], &mut { VISITS })
+            }
+            ("total", [a]) => {
+                let own = touches(0)?;
+                let there = own.iter().all(|(_, place)| input(place) && self.is_there(place));
+                index(a) && there && !self.folds(terms[0], &mut { VISITS })
             }
             // These conditions only guide the search; they do not affect the correctness of a rule.
             ("distinct" | "lane-count" | "loop-free" | "may-be-free" | "untiled", _) => true,

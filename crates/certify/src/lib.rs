@@ -150,7 +150,10 @@ impl<'a> Checker<'a> {
                 let fixed = |word| self.tensors.get(word).is_none_or(|t: &Tensor| !t.writable);
                 let fixed = rule.words().all(fixed) && self.equates_values(rule);
                 let own = fixed.then(|| self.given.give(rule)).flatten();
-                own.ok_or(Refusal::NotGivable)?
+                let twice = own.ok_or(Refusal::NotGivable)?;
+                let name = rule.items("rule").and_then(|items| items.first()?.atom());
+                name.into_iter().for_each(|name| self.note_range(name));
+                twice
             }
             Some(("variable", [word, bounds, steps @ ..])) => {
                 let word =

@@ -1,16 +1,22 @@
 //! Checks that loop variables keep to the values of their loops when a step replaces them by other values. A rule of
 //! `fix` or `rename` read backward may replace them by any value.
 
-use super::terms::{Linear, T};
+use super::conditions::VISITS;
+use super::places::Place;
+use super::terms::{Fact, Linear, T};
 use super::{Checker, Means, Refusal};
 use ember_language::sexp::{Sexp, deeper};
 use ember_values::distance::ANY_WIDTH;
 use ember_values::primitive::form::{By, Form, Operation};
-use ember_values::scalar::{Chosen, DType, LARGEST_SIZE, Linear as Effect};
+use ember_values::scalar::{Chosen, DType, LARGEST_SIZE, Linear as Effect, Scalar};
 use std::collections::BTreeSet;
 
 /// The number of bounds that are examined for one value.
 pub(super) const DEPTH: usize = 8;
+
+/// The largest product that is taken not to overflow with a number below its second factor added, apart from numbers of
+/// elements.
+const PRODUCT: u64 = 1 << 62;
 
 /// The largest number that is bounded.
 pub(super) const BOUND: u64 = 1 << 50;
@@ -145,6 +151,102 @@ impl Checker<'_> {
                 tensor.rises.then_some(LARGEST_SIZE)
             }
             _ => None,
+        }
+    }
+
+    /// Returns a number that the second of two bounded numbers is more than the first, at least, as loop variables are
+    /// below the ends of their loops.
+    pub(super) fn distance_in_loop(&self, a: T, b: T) -> Option<i64> {
+        let linear = |term: T| self.fact(term).linear.as_ref();
+        let mut distance = linear(b)?.sub(linear(a)?)?;
+        // The distance is least where a variable of the lesser number is next to the end of its loop.
+        for (name, _) in distance.terms.clone().iter().filter(|(_, by)| **by < 0) {
+            let variable = self.known.get(&(name.clone(), Vec::new()));
+            let Some(end) = variable.and_then(|own| self.fixed_end(*own)) else { continue };
+            let last = linear(end)?.sub(&Linear::constant(1))?;
+            distance = distance.with(name.clone(), &last)?;
+        }
+        let bounded = |term: T| self.magnitude(term, DEPTH).is_some_and(|n| n <= BOUND);
+        distance.as_constant().filter(|_| bounded(a) && bounded(b))
+    }
+
+    /// Returns the end of the loop over a variable, where that is one bounded number, whatever the iterations of other
+    /// loops and the contents of memory.
+    fn fixed_end(&self, variable: T) -> Option<T> {
+        let ends = self.bounds_of(variable).into_iter().map(|[_, end, _]| end);
+        let fixed = |end: &T| {
+            let nothing = self.touches(*end, &mut { VISITS }).is_some_and(|own| own.is_empty());
+            let bounded = self.magnitude(*end, DEPTH).is_some_and(|n| n <= BOUND);
+            self.fact(*end).free.is_empty() && nothing && bounded
+        };
+        ends.filter(|_| !self.anywhere.contains(&variable)).find(fixed)
+    }
+
+    /// Returns true if the product of two integers does not overflow, even with a number below the second added.
+    pub(super) fn bounded_product(&self, a: T, b: T) -> bool {
+        let [x, y] = [a, b].map(|term| self.magnitude(term, DEPTH));
+        let small = x.zip(y).and_then(|(x, y)| x.checked_mul(y)).is_some_and(|n| n <= PRODUCT);
+        // A loop variable that starts at 0 or later is less than the end of its loop.
+        let counted = self.iv(a).filter(|variable| {
+            let mut starts = self.bounds_of(*variable).into_iter().map(|[lo, ..]| lo);
+            starts.any(|lo| self.fact(lo).range.is_some_and(|(least, _)| least >= 0))
+        });
+        let counted = counted.and_then(|variable| self.fixed_end(variable));
+        let sizes = [counted.unwrap_or(a), b].map(|term| self.fact(term).linear.clone());
+        let [Some(x), Some(y)] = sizes else { return small };
+        // A tensor has at most as many elements as the largest size says.
+        let named = |extent: &Sexp| Some(Linear::variable(format!("%{}", extent.atom()?)));
+        small
+            || self.tensors.values().any(|tensor| match &tensor.shape[..] {
+                [rows, columns] => {
+                    let [rows, columns] = [rows, columns].map(named);
+                    let [x, y] = [Some(x.clone()), Some(y.clone())];
+                    (rows == x && columns == y) || (rows == y && columns == x)
+                }
+                _ => false,
+            })
+    }
+
+    /// Returns true if a place is one element that its tensor has for all sizes.
+    pub(super) fn is_there(&self, Place(_, tensor, index): &Place) -> bool {
+        let shape = self.tensors.get(tensor).map(|own| &own.shape);
+        let known = |(at, extent): (&Option<Linear>, &Sexp)| {
+            let extent = extent.atom().and_then(|extent| extent.parse::<i64>().ok());
+            let at = at.as_ref().and_then(|at| at.as_constant());
+            at.zip(extent).is_some_and(|(at, extent)| (0..extent).contains(&at))
+        };
+        shape.is_some_and(|shape| shape.len() == index.len() && index.iter().zip(shape).all(known))
+    }
+
+    /// Notes the range of a value that a given equation implies: that it is not below, or not above, a number.
+    pub(super) fn note_range(&mut self, rule: &str) {
+        let Some(given) = self.given.rule(rule) else { return };
+        let (_, rule) = &*given;
+        let plain =
+            [rule.wheres.len(), rule.fors.len(), rule.lets.len(), rule.whens.len()] == [0; 4];
+        if !plain || rule.rhs.atom() != Some("1") {
+            return;
+        }
+        let Ok(comparison) = self.read(&rule.lhs, &Means::new()) else { return };
+        let Some(Form::Binary(Operation::Is(op), [a, b])) = self.form(comparison) else { return };
+        let holds = |a, b| op.apply(Scalar::I64(a), Scalar::I64(b)) == Some(Scalar::I64(1));
+        if !op.compares() || !holds(0, 1) || holds(1, 0) {
+            return;
+        }
+        let apart = i64::from(!holds(0, 0));
+        let numbers = [a, b].map(|term| self.fact(term).number.and_then(Scalar::as_i64));
+        let (term, range) = match numbers {
+            [Some(least), None] => (b, least.checked_add(apart).map(|least| (least, i64::MAX))),
+            [None, Some(most)] => (a, most.checked_sub(apart).map(|most| (i64::MIN, most))),
+            _ => return,
+        };
+        let Fact { dtype, place, wide, free, range: own, .. } = self.fact(term);
+        let fixed = *dtype == Some(DType::I64) && place.is_none() && !wide && free.is_empty();
+        let Some((least, most)) = range.filter(|_| fixed) else { return };
+        let (from, to) = own.unwrap_or((i64::MIN, i64::MAX));
+        let range = (least.max(from), most.min(to));
+        if range.0 <= range.1 {
+            self.terms[term].1.range = Some(range);
         }
     }
 

@@ -40,14 +40,32 @@ pub const PREDICATES: &[Condition] = &[
         sorts: &["Value", "Value"],
     },
     Condition {
+        name: "at-most-in-loop",
+        doc: "the first is at most the second, as loop variables are below where their loops end and neither \
+              overflows",
+        sorts: &["Value", "Value"],
+    },
+    Condition {
         name: "below",
         doc: "the greatest value of the first is below the least of the second",
+        sorts: &["Value", "Value"],
+    },
+    Condition {
+        name: "below-in-loop",
+        doc: "the first is less than the second, as loop variables are below where their loops end and neither \
+              overflows",
         sorts: &["Value", "Value"],
     },
     Condition {
         name: "bounded",
         doc: "an integer between -2^50 and 2^50, so that small sums and differences of such do not overflow",
         sorts: &["Value"],
+    },
+    Condition {
+        name: "bounded-product",
+        doc: "two integers whose product does not overflow: it is at most 2^62 from 0, or the number of elements of a \
+              tensor",
+        sorts: &["Value", "Value"],
     },
     Condition {
         name: "constant",
@@ -70,6 +88,11 @@ pub const PREDICATES: &[Condition] = &[
         sorts: &["Value", "Value"],
     },
     Condition { name: "float", doc: "a value of a floating-point type", sorts: &["Value"] },
+    Condition {
+        name: "in-scope",
+        doc: "the first depends only on loop variables that the second depends on, too",
+        sorts: &["Value", "'a"],
+    },
     Condition {
         name: "independent",
         doc: "two statements or values in either order do the same: neither writes what the other touches",
@@ -160,6 +183,12 @@ pub const PREDICATES: &[Condition] = &[
         doc: "evaluating the second outside of the loop over the variable cannot fault where the loop \
               does not: it loads nothing and folds no lanes, or the loop runs at least once",
         sorts: &["Var", "Value"],
+    },
+    Condition {
+        name: "total",
+        doc: "evaluating the value never faults: it folds no lanes, and loads only elements that are there for all \
+              sizes",
+        sorts: &["Value"],
     },
     Condition {
         name: "undisturbed",

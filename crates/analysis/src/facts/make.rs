@@ -92,6 +92,9 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
         None => None,
     };
     value(egraph, info, children, id, &mut fact);
+    if let Some(range) = facts.assumed.get(node).filter(|_| fact.dtype == Some(DType::I64)) {
+        fact.range = fact.range.and(*range);
+    }
     if fact.dtype.is_some() {
         fact.lanes = match info.width {
             Some(Width::One) => Some(1),

@@ -12,6 +12,7 @@ use super::forms::{atom, printed};
 use super::layout::{STEPS, only_inputs, store, stored};
 use super::primitives::form;
 use super::sides::{What, program};
+use ember_analysis::facts::Interval;
 use ember_interpret::Interpreter;
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::rules::{Operators, RuleBook};
@@ -37,6 +38,8 @@ pub struct Assumption {
     result: String,
     /// The equations that follow from the condition.
     pub(super) equations: Vec<Equation>,
+    /// The value that the condition compares with a number, with the range that follows.
+    pub(super) range: Option<(Term, Interval)>,
 }
 
 /// Programs that each store a value, and the requirement on the values.
@@ -148,11 +151,11 @@ fn read(
         .find(|name| declarations.tensor(name).is_none())
         .unwrap_or_default();
     let reading = Reading { book, declarations, result: &result, number };
-    let (check, equations) = match condition.items("=") {
-        Some([a, b]) => reading.same([a, b])?,
-        _ => reading.not_zero(condition)?,
+    let ((check, equations), range) = match condition.items("=") {
+        Some([a, b]) => (reading.same([a, b])?, None),
+        _ => (reading.not_zero(condition)?, reading.range(condition)?),
     };
-    Ok(Assumption { text: condition.clone(), check, result, equations })
+    Ok(Assumption { text: condition.clone(), check, result, equations, range })
 }
 
 /// The context in which a condition is read.
@@ -188,6 +191,27 @@ impl Reading<'_> {
             }
         }
         Ok((Check::NotZero(check), equations))
+    }
+
+    /// Returns the value that a condition compares with a number, and its range; `None` for other conditions.
+    fn range(&self, condition: &Sexp) -> Checked<Option<(Term, Interval)>> {
+        let operators = self.book.signature.table();
+        let (full, _) = self.integer(condition)?;
+        let Some(Form::Binary(Operation::Is(op), [a, b])) = form(operators, &full) else {
+            return Ok(None);
+        };
+        if !op.compares() || !is_order(op) {
+            return Ok(None);
+        }
+        let apart = i64::from(op.apply(Scalar::I64(0), Scalar::I64(0)) != Some(Scalar::I64(1)));
+        let number = |of: &Sexp| of.atom().and_then(|word| word.parse::<i64>().ok());
+        let (value, range) = match [number(a), number(b)] {
+            [Some(least), None] => (b, least.checked_add(apart).map(|min| (min, i64::MAX))),
+            [None, Some(most)] => (a, most.checked_sub(apart).map(|max| (i64::MIN, max))),
+            _ => return Ok(None),
+        };
+        let range = range.map(|(min, max)| Interval { min, max });
+        Ok(printed(value).parse().ok().zip(range))
     }
 
     /// Reads an i64 value over sizes and inputs, without loops: in full, and as the program that stores it.

@@ -2,7 +2,7 @@
 
 use super::chain::{Hidden, is_word};
 use super::declare::Declarations;
-use super::forms::{atom, form, list, printed, text};
+use super::forms::{atom, form, printed, text};
 use super::means::{Means, root, written};
 use crate::chains::{Gap, Link, subterm};
 use Uncertified::Lost;
@@ -13,7 +13,6 @@ use ember_engine::CompiledRule;
 use ember_language::rules::{Exactness, Operators, Rule, RuleBook};
 use ember_language::sexp::Sexp;
 use ember_language::term::Term;
-use ember_model::Extent;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
@@ -125,6 +124,11 @@ impl Certificate {
         rules.items("rules")?.first()?.atom()
     }
 
+    /// Returns the declarations of its loop variables.
+    pub(super) fn variables(&self) -> impl Iterator<Item = &Sexp> {
+        self.declarations().iter().filter(|form| form.items("variable").is_some())
+    }
+
     /// Returns its assumptions about data, one per line.
     pub(super) fn assumed(&self) -> impl Iterator<Item = String> {
         self.declarations().iter().filter_map(|declaration| {
@@ -222,23 +226,11 @@ pub(super) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn write(&mut self, proved: &Proved<'_>, rises: bool) -> Result<Certificate, Uncertified> {
-        for declaration in proved.before {
-            self.say(declaration.clone())?;
+        let declarations = proved.declarations.certified(rises);
+        for declaration in declarations.into_iter().chain(proved.before.iter().cloned()) {
+            self.say(declaration)?;
         }
-        let tensors = if proved.before.is_empty() { &proved.declarations.tensors[..] } else { &[] };
-        for declared in tensors {
-            let shape = declared.shape.iter().map(|e: &Extent| atom(e.to_string())).collect();
-            let [head, name, dtype] = declared.words().map(atom);
-            let mut declaration = vec![head, name, dtype, list(shape)];
-            if let Some(end) = declared.rises_to.as_ref().filter(|_| rises) {
-                declaration.push(form("rises-to", [atom(end.to_string())]));
-            }
-            self.say(list(declaration))?;
-        }
-        let equations = proved.declarations.equations().filter(|_| proved.before.is_empty());
-        for equation in equations {
-            self.say(equation.declaration())?;
-        }
+        let known = self.declared.len();
         for term in proved.terms {
             self.remember(term);
         }
@@ -271,7 +263,7 @@ impl<'a> Writer<'a> {
         let programs = programs.map(|(head, term)| form(head, [term]));
         let mut forms = std::mem::take(&mut self.declared);
         // Earlier parts have steps of their own, so that their declarations do not count.
-        let exact = self.exactness(forms.iter().skip(proved.before.len()).chain(&steps));
+        let exact = self.exactness(forms.iter().skip(known).chain(&steps));
         forms.extend(programs);
         let counts = std::mem::take(&mut self.counts);
         Ok(Certificate::new(proved.rules.digest(), forms, steps, counts, exact))

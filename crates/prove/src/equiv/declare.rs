@@ -6,7 +6,9 @@
 
 use super::assume::Assumption;
 use super::equation::Equation;
+use super::forms::{atom, form, list};
 use super::layout::Layout;
+use egg::Symbol;
 use ember_compile::decouple::ModelContext;
 use ember_language::diagnostic::{Checked, Diagnostic, Span};
 use ember_language::rules::Signature;
@@ -17,7 +19,7 @@ use ember_language::text::{Named, Words};
 use ember_model::{Extent, Kind, Model};
 use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
 use ember_values::scalar::DType;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The heads of declarations.
 pub(super) const FORMS: [&str; 4] = ["input", "output", "scratch", SIZE];
@@ -158,6 +160,29 @@ impl Declarations {
             }
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Returns the declarations of tensors and equations in a certificate, with or without offsets that never decrease.
+    pub(super) fn certified(&self, rises: bool) -> Vec<Sexp> {
+        let tensors = self.tensors.iter().map(|declared| {
+            let shape = declared.shape.iter().map(|e: &Extent| atom(e.to_string())).collect();
+            let [head, name, dtype] = declared.words().map(atom);
+            let end = declared.rises_to.as_ref().filter(|_| rises);
+            let end = end.map(|end| form("rises-to", [atom(end.to_string())]));
+            list([head, name, dtype, list(shape)].into_iter().chain(end).collect())
+        });
+        tensors.chain(self.equations().map(Equation::declaration)).collect()
+    }
+
+    /// Returns the declarations of the tensors with these names in terms; all declarations if data is restricted.
+    pub(super) fn of(&self, names: &BTreeSet<Symbol>) -> Declarations {
+        let mut own = self.clone();
+        if !self.restricts() {
+            let named =
+                |tensor: &Declared| names.contains(&Symbol::from(format!("%{}", tensor.name)));
+            own.tensors.retain(named);
+        }
+        own
     }
 
     /// Iterates over the equations of all layouts and assumptions.

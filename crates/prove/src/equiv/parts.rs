@@ -11,15 +11,17 @@
 use super::level::Level;
 use super::question::Question;
 use crate::chains::Terms;
-use egg::{Id, Symbol};
+use egg::{Id, Language, Symbol};
 use ember_analysis::effects::{Effects, Place};
 use ember_analysis::facts::EGraph;
 use ember_language::erase::erased_as_far;
 use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
+use ember_language::sexp::Sexp;
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::form::{Form, Sequence, View};
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// Corresponding parts of both programs.
 #[derive(Debug)]
@@ -28,6 +30,18 @@ pub(super) struct Part {
     pub terms: [Term; 2],
     /// The corresponding part of the model to which both may be equal.
     pub between: Option<Term>,
+}
+
+impl Part {
+    /// Returns the names in its terms, and those in declarations.
+    pub fn names(&self, declarations: &[Sexp]) -> BTreeSet<Symbol> {
+        let terms = self.terms.iter().chain(&self.between);
+        let named = terms.flat_map(|term| term.as_ref()).filter_map(|node| match node.head() {
+            Head::Op(name) if node.is_leaf() => Some(name),
+            _ => None,
+        });
+        named.chain(declarations.iter().flat_map(Sexp::words).map(Symbol::from)).collect()
+    }
 }
 
 type Tensors = BTreeSet<Symbol>;
@@ -39,8 +53,8 @@ struct Statement {
     written: Tensors,
 }
 
-/// The largest number of statements of a program that is cut into parts; ordering them compares all pairs.
-const MOST: usize = 256;
+/// The largest number of statements of a program that is cut into parts.
+const MOST: usize = 1 << 14;
 
 /// Returns the parts of two programs; `None` if there are fewer than two, or if the effects of the statements are not
 /// known well enough.
@@ -128,22 +142,57 @@ fn statements(
 }
 
 /// Reorders a program to the order in which another program writes the same tensors, as far as its statements commute.
-fn ordered(mut program: Vec<Statement>, like: &[Statement]) -> Vec<Statement> {
-    let place = |own: &Statement| {
-        like.iter().rposition(|other| !other.written.is_disjoint(&own.written)).unwrap_or(0)
-    };
-    let commute = |a: &Statement, b: &Statement| {
-        a.written.is_disjoint(&b.touched) && b.written.is_disjoint(&a.touched)
-    };
+fn ordered(program: Vec<Statement>, like: &[Statement]) -> Vec<Statement> {
+    let mut places: BTreeMap<Symbol, usize> = BTreeMap::new();
+    for (at, statement) in like.iter().enumerate() {
+        places.extend(statement.written.iter().map(|tensor| (*tensor, at)));
+    }
+    let place = |own: &Statement| own.written.iter().filter_map(|t| places.get(t)).max().copied();
+    let (mut waiting, behind) = dependences(&program);
+    let free = |at: usize, own: &Statement| Reverse((place(own).unwrap_or(0), at));
+    let mut open: BinaryHeap<Reverse<(usize, usize)>> = program
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| waiting[*at] == 0)
+        .map(|(at, own)| free(at, own))
+        .collect();
+    let mut program: Vec<Option<Statement>> = program.into_iter().map(Some).collect();
     let mut made = Vec::with_capacity(program.len());
-    while !program.is_empty() {
-        let free = |at: &usize| program[..*at].iter().all(|before| commute(before, &program[*at]));
-        // The first remaining statement is always a valid choice.
-        let next =
-            (0..program.len()).filter(free).min_by_key(|at| place(&program[*at])).unwrap_or(0);
-        made.push(program.remove(next));
+    while let Some(Reverse((_, at))) = open.pop() {
+        made.extend(program[at].take());
+        for then in &behind[at] {
+            waiting[*then] -= 1;
+            if let (0, Some(own)) = (waiting[*then], &program[*then]) {
+                open.push(free(*then, own));
+            }
+        }
     }
     made
+}
+
+/// Returns for each statement the number of those that it must follow, and those that must follow it: the next that
+/// writes what it touches, and all that read what it writes until then.
+fn dependences(program: &[Statement]) -> (Vec<usize>, Vec<Vec<usize>>) {
+    let (mut waiting, mut behind) = (vec![0; program.len()], vec![Vec::new(); program.len()]);
+    // The last statement that wrote each tensor, and those that have read it since.
+    let mut last: BTreeMap<Symbol, (Option<usize>, Vec<usize>)> = BTreeMap::new();
+    for (at, statement) in program.iter().enumerate() {
+        let mut before = BTreeSet::new();
+        for tensor in &statement.touched {
+            let (writer, readers) = last.entry(*tensor).or_default();
+            before.extend(*writer);
+            match statement.written.contains(tensor) {
+                true => {
+                    before.extend(readers.drain(..));
+                    *writer = Some(at);
+                }
+                false => readers.push(at),
+            }
+        }
+        waiting[at] = before.len();
+        before.into_iter().for_each(|before| behind[before].push(at));
+    }
+    (waiting, behind)
 }
 
 /// Returns the reads and writes of a statement, on any unit.
@@ -161,22 +210,9 @@ fn cuts(programs: &[Vec<Statement>]) -> Vec<Vec<usize>> {
     let first = tensors.next().unwrap_or_default();
     // A tensor that only one program uses is irrelevant for matching positions in the programs.
     let common = tensors.fold(first, |common, other| &common & &other);
-    // Maps the set of tensors touched so far to the number of statements that touch no others.
-    let reached = |program: &Vec<Statement>| -> BTreeMap<(usize, Tensors), usize> {
-        let mut so_far = Tensors::new();
-        let ends = program.iter().enumerate().map(|(at, statement)| {
-            so_far.extend(&statement.touched & &common);
-            ((so_far.len(), so_far.clone()), at + 1)
-        });
-        ends.collect()
-    };
-    let ends: Vec<_> = programs.iter().map(reached).collect();
-    let Some(first) = ends.first() else { return Vec::new() };
     let mut from = vec![0; programs.len()];
     let mut cuts: Vec<Vec<usize>> = Vec::new();
-    for so_far in first.keys() {
-        let to: Option<Vec<usize>> = ends.iter().map(|own| own.get(so_far).copied()).collect();
-        let Some(to) = to else { continue };
+    for to in ends(programs, &common) {
         // Statements that touch the same tensors one by one become separate parts.
         let many = to[0] - from[0];
         let alike = |n: usize| {
@@ -190,6 +226,38 @@ fn cuts(programs: &[Vec<Statement>]) -> Vec<Vec<usize>> {
         from = to;
     }
     cuts
+}
+
+/// Returns the longest beginnings of all programs that touch the same tensors, from fewer tensors to more: the number of
+/// statements of each program.
+fn ends(programs: &[Vec<Statement>], common: &Tensors) -> Vec<Vec<usize>> {
+    // For each program, the tensors in the order in which it comes to touch them, and the number of statements that
+    // touch no more than the first few.
+    let orders = programs.iter().map(|program| {
+        let (mut order, mut seen, mut ends) = (Vec::new(), Tensors::new(), BTreeMap::new());
+        for (at, statement) in program.iter().enumerate() {
+            let touched = statement.touched.iter().filter(|own| common.contains(own));
+            order.extend(touched.filter(|own| seen.insert(**own)));
+            ends.insert(order.len(), at + 1);
+        }
+        (order, ends)
+    });
+    let orders: Vec<(Vec<&Symbol>, BTreeMap<usize, usize>)> = orders.collect();
+    // The number of programs that touch each tensor, and the number of tensors that some touch and others do not.
+    let (mut touching, mut apart) = (BTreeMap::<&Symbol, usize>::new(), 0_usize);
+    let mut found = Vec::new();
+    for most in 0..=common.len() {
+        for tensor in orders.iter().filter_map(|(order, _)| order.get(most.checked_sub(1)?)) {
+            let touching = touching.entry(*tensor).or_default();
+            *touching += 1;
+            apart += usize::from(*touching == 1);
+            apart -= usize::from(*touching == programs.len());
+        }
+        let to: Option<Vec<usize>> =
+            orders.iter().map(|(_, ends)| ends.get(&most).copied()).collect();
+        found.extend(to.filter(|_| apart == 0));
+    }
+    found
 }
 
 /// Builds a sequence of statements, in which every tensor that they do not write is frozen.

@@ -5,7 +5,7 @@ use super::level::Level;
 use super::names::apart;
 use super::sides::Sides;
 use egg::Id;
-use ember_analysis::facts::{EGraph, Facts, VectorUnit};
+use ember_analysis::facts::{EGraph, Facts, VectorUnit, assume};
 use ember_language::make::Make;
 use ember_language::rules::{Exactness, Operators};
 use ember_language::sexp::Sexp;
@@ -25,7 +25,7 @@ pub(super) struct Question<'a> {
     pub terms: &'a [Term; 2],
     /// A model to which both programs may be equal.
     pub between: Option<&'a Term>,
-    /// The declarations of the certificates of earlier parts.
+    /// The declarations of variables in the certificates of earlier parts.
     pub before: &'a [Sexp],
     /// True if the search may assume that offsets never decrease. This is false for parts, because their certificates
     /// can be joined only if none assumes more than another.
@@ -33,7 +33,7 @@ pub(super) struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Creates an empty e-graph with the declarations of the tensors.
+    /// Creates an e-graph with the declarations of the tensors and with the values whose ranges are assumed.
     pub fn egraph(
         &self,
         operators: &Arc<Operators>,
@@ -45,7 +45,13 @@ impl Question<'_> {
         let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit);
         let rising = self.declarations.rising().filter(|_| self.rows);
         let facts = facts.rising(rising).uniting_forms().rounding(exact);
-        EGraph::new(if record { facts.recording() } else { facts })
+        let mut egraph = EGraph::new(if record { facts.recording() } else { facts });
+        for assumption in &self.declarations.assumptions {
+            if let Some((value, range)) = &assumption.range {
+                assume(&mut egraph, value, *range);
+            }
+        }
+        egraph
     }
 
     /// Returns the programs and the model with their scratch memory forgotten at the end; `None` if there is no scratch

@@ -19,7 +19,7 @@ use ember_engine::saturate::{Limits, StopReason};
 use ember_language::diagnostic::Sources;
 use ember_language::erase::erased_as_far;
 use ember_language::rules::{Attempt, Exactness, RuleBook, Schedule};
-use ember_language::sexp;
+use ember_language::sexp::{self, Sexp};
 use ember_language::term::Term;
 use ember_targets::machine::Machine;
 use std::collections::BTreeMap;
@@ -201,8 +201,17 @@ impl Search<'_> {
         let mut phases = Vec::new();
         for (at, part) in parts.iter().enumerate() {
             let between = part.between.as_ref();
-            let before = certificates.last().map_or(&[][..], Certificate::declarations);
-            let own = Question { terms: &part.terms, between, before, ..question };
+            let before: Vec<Sexp> =
+                certificates.last().into_iter().flat_map(Certificate::variables).cloned().collect();
+            // The time for a part must not depend on the number of other parts.
+            let own = question.declarations.of(&part.names(&before));
+            let own = Question {
+                declarations: &own,
+                terms: &part.terms,
+                between,
+                before: &before,
+                ..question
+            };
             let (found, more) = self.whole(own);
             phases.extend(more);
             match found {
@@ -210,7 +219,7 @@ impl Search<'_> {
                 other => return ((other, phases), [at, parts.len()]),
             }
         }
-        let whole = joined(&certificates, question.level);
+        let whole = joined(&certificates, question.declarations, question.level);
         let whole = whole.and_then(|found| self.checked(&found).map(|()| found));
         ((Found::Equal(whole), phases), [parts.len(); 2])
     }

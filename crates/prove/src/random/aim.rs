@@ -293,11 +293,14 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             return Some(self.wrapped(hole.sort, address));
         }
         let there = self.types.holes.get(&other)?.clone();
-        let address = match there.kind {
-            Kind::Address => self.hole(other)?,
-            _ => return None,
-        };
-        let mut address = self.unwrapped(address);
+        if there.kind != Kind::Address {
+            return None;
+        }
+        // The other variable may be about to be built for this one.
+        let aim = self.aim.take();
+        let address = self.hole(other);
+        self.aim = aim;
+        let mut address = self.unwrapped(address?);
         let of = self.ty(&there)?;
         for _ in 0..there.rank {
             let at = self.grow.index(&scope, 0);
@@ -309,6 +312,15 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             Kind::Value if ty == of => {
                 let loaded = self.grow.make().load(address);
                 if ty == Type::INDEX { self.narrowed(loaded) } else { loaded }
+            }
+            // An element whose index is read there.
+            Kind::Address if hole.rank == 0 && of == Type::INDEX && ty.lanes == 1 => {
+                let loaded = self.grow.make().load(address);
+                let index = self.narrowed(loaded);
+                let (tensor, writable) = self.grow.memory(ty.dtype, 1, true, &scope);
+                let address = self.grow.make().at(tensor, &[index]);
+                self.grow.setting.used.push(Used { ty, missing: 0, writable, address });
+                address
             }
             Kind::Statement if of.lanes == 1 && reads => {
                 let to = Anywhere::address(self.grow, of, 0, true, &scope, 0)?;

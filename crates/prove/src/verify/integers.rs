@@ -7,7 +7,7 @@ use super::claims::{Negated, Shared, of_leaf, order, pair, script};
 use super::solver::{Answer, Solver, ask as ask_solver};
 use super::symbolic::{Inexpressible, Translation, within};
 use egg::Var;
-use ember_language::rules::{Arg, Exactness, Rule, Signature};
+use ember_language::rules::{Arg, Exactness, Rule, Signature, Sort};
 use itertools::Itertools;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -200,6 +200,14 @@ fn ranges(rule: &Rule) -> Ranges {
         {
             ranges.extend([(a, &DIVISORS[..]), (b, &DIVISORS[..])]);
         }
+    }
+    // Which element of a product a pair is takes products of unknowns, unless one factor is a number.
+    let products = rule.guards.iter().filter(|guard| guard.what.name == "bounded-product");
+    for guard in products.filter(|_| rule.sort != Some(Sort::named(Sort::VALUE))) {
+        ranges.extend(guard.args.iter().rev().find_map(|factor| match factor {
+            Arg::Var(factor) => Some((*factor, &NUMBERS[..])),
+            Arg::Int(_) => None,
+        }));
     }
     ranges
 }

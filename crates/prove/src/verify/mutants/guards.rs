@@ -7,8 +7,9 @@ use ember_language::rules::{Arg, Call, Rule};
 use std::sync::Arc;
 
 /// Weaker predicates over the same arguments.
-const WEAKER: [(&str, &str); 5] = [
+const WEAKER: [(&str, &str); 6] = [
     ("below", "at-most"),
+    ("below-in-loop", "at-most-in-loop"),
     ("bounded", "index"),
     ("independent", "undisturbed"),
     ("runs-once", "runs"),

@@ -110,6 +110,9 @@ const MOST: usize = 1000;
 /// The greatest distance from 0 of what is `bounded`.
 const BOUND: i64 = 1 << 50;
 
+/// The largest product that does not overflow, as the condition on products says.
+const PRODUCT: i64 = 1 << 62;
+
 /// The name of the leaf that a value is, if it is no reduction.
 pub(super) const VALUE: &str = "value";
 
@@ -232,8 +235,11 @@ impl<'a> Translation<'a> {
     fn guard(&mut self, guard: &Call) -> Option<String> {
         let args: Vec<String> = guard.args.iter().map(|arg| self.argument(arg)).collect();
         match (guard.what.name, &args[..]) {
-            ("at-most", [a, b]) => Some(format!("(<= {a} {b})")),
-            ("below", [a, b]) => Some(format!("(< {a} {b})")),
+            ("at-most" | "at-most-in-loop", [a, b]) => Some(format!("(<= {a} {b})")),
+            ("below" | "below-in-loop", [a, b]) => Some(format!("(< {a} {b})")),
+            ("bounded-product", [a, b]) if self.wraps => {
+                Some(within(&format!("(* {a} {b})"), -PRODUCT, PRODUCT))
+            }
             ("bounded", [a]) if self.wraps => Some(within(a, -BOUND, BOUND)),
             ("divides", [a, b]) => Some(format!("(and (not (= {a} 0)) (= 0 (mod {b} {a})))")),
             ("runs-once", [_]) => {

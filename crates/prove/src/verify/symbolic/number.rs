@@ -317,4 +317,13 @@ fn operation_text(op: BinaryOp, solver: &str, operands: &[String]) -> String {
 }
 
 /// Conditions that hold for integers only.
-const INTEGERS: [&str; 5] = ["at-most", "below", "bounded", "divides", "index"];
+const INTEGERS: [&str; 8] = [
+    "at-most",
+    "at-most-in-loop",
+    "below",
+    "below-in-loop",
+    "bounded",
+    "bounded-product",
+    "divides",
+    "index",
+];
