@@ -76,7 +76,7 @@ impl<'a> Priced<'a> {
     pub fn run(&self, lanes: Operand<'_>, first: Operand<'_>, below: Operand<'_>) -> Summary {
         let (lanes, stride) = (self.lanes(lanes), first.summary.stride);
         let mut summary = Summary { element: 8.0, lanes, stride, ..self.together() };
-        if let Some(used) = self.egraph[below.id].data.integer().filter(|used| *used > 0) {
+        if let Some(used) = self.number(below.id).filter(|used| *used > 0) {
             let used = used as f64;
             summary.share *= used / ((used / lanes).ceil() * lanes);
         }
@@ -98,6 +98,17 @@ impl<'a> Priced<'a> {
     /// Returns the operands combined, or a summary without cost if they cannot be combined.
     fn together(&self) -> Summary {
         Summary::merge(self.operands).unwrap_or_else(|| Summary::passive(self.operands))
+    }
+
+    /// Returns the number that a class is, on any unit.
+    fn number(&self, class: Id) -> Option<i64> {
+        let operators = self.egraph.analysis.operators();
+        let carried = |node: &Node| match operators.form(node)? {
+            Form::Carried { x, to: None } => self.egraph[x].data.integer(),
+            _ => None,
+        };
+        let class = &self.egraph[class];
+        class.data.integer().or_else(|| class.nodes.iter().find_map(carried))
     }
 
     /// Returns the literal number of lanes in an operand.
