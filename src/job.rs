@@ -258,7 +258,7 @@ pub(crate) fn compared(inputs: &Inputs, options: &Options) -> Checked<Vec<Record
 struct Sought {
     /// The best program, to be judged.
     best: Contender,
-    /// The same, with its term and the choices for its groups.
+    /// The best program with its term and the choices for its groups.
     chosen: Chosen,
     /// The search that found it.
     searched: Searched,

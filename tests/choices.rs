@@ -39,7 +39,7 @@ fn row_sums_are_no_chain_of_accumulations_in_memory() {
     }
 }
 
-/// What a program writes reaches memory in the end, beside what it reads: rows that are copied take the bandwidth twice.
+/// Results reach memory in the end, beside the operands: rows that are copied take the bandwidth twice.
 #[test]
 fn estimates_count_what_is_written() {
     let (chosen, _) = best(

@@ -28,9 +28,9 @@ pub(super) struct Tried {
 pub(super) enum Of {
     /// All.
     All,
-    /// Those of one family.
+    /// The figures of one family.
     Family(usize),
-    /// All but those of one family.
+    /// All but the figures of one family.
     Without(usize),
 }
 

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// The version of the lines. It grows by one when a member is removed or renamed, or changes its meaning.
 const VERSION: u32 = 1;
 
-/// What the runs belong to.
+/// The identity of a file of runs: its runs are of no use to a fit of another.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Identity {
@@ -49,13 +49,13 @@ impl journal::Identity for Identity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Programs {
-    /// Those with published speedups: `emb-opt0` to `emb-opt3`.
+    /// The programs with published speedups: `emb-opt0` to `emb-opt3`.
     Published,
     /// `search` and the hand-written ones.
     Best,
 }
 
-/// What decides the result of a run.
+/// The inputs of a run, which decide its result.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Key {

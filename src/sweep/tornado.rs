@@ -68,9 +68,9 @@ pub struct Order {
     pub next: String,
     /// The points at which both ran.
     pub points: usize,
-    /// Those at which it is at least as fast.
+    /// The points at which it is at least as fast.
     pub as_fast: usize,
-    /// Those at which it is at most 1 % slower.
+    /// The points at which it is at most 1 % slower.
     pub about_as_fast: usize,
 }
 
@@ -110,7 +110,7 @@ pub struct Worse {
     pub slower: f64,
 }
 
-/// What two points have in common that differ in the change alone, or in the schedule alone.
+/// The settings of a point, by which points are found that differ in the change alone, or in the schedule alone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     settings: Vec<String>,

@@ -8,7 +8,7 @@ use ember_targets::machine::Machine;
 use serde_json::Value;
 use std::fs;
 
-/// What is known to be slower on a better machine: model, schedule and parameter. The storage of the access unit is divided
+/// The programs known to be slower on a better machine: model, schedule and parameter. The access unit's storage is divided
 /// so that traversals of few bytes get room for as many iterations as there may be requests in flight; with more requests
 /// they take room from the wide rows, which then are fetched later.
 const KNOWN: [[&str; 3]; 1] = [["128_high", "expert", "access.outstanding"]];
