@@ -33,6 +33,7 @@ mod places;
 mod prepared;
 mod read;
 mod segments;
+mod share;
 mod source;
 mod sparse;
 mod spec;

@@ -2,8 +2,10 @@
 //!
 //! Terms and models write an operation differently, and the row in the table of operations defines the difference.
 
+use super::operand::Target;
 use super::operator::{self, Value};
-use super::read::{Pending, Reader};
+use super::read::Reader;
+use crate::model;
 use egg::{ENodeOrVar, Id, Language, Symbol};
 use ember_language::diagnostic::Span;
 use ember_language::rules::{Definition, Kind as SortKind, Operators};
@@ -39,18 +41,14 @@ fn written_out(
     let mut operands = Vec::with_capacity(args.len());
     for (arg, parameter) in args.iter().zip(&definition.parameters) {
         let at = definition.body.iter().position(|node| *node == ENodeOrVar::Var(*parameter));
-        // An operand that is used several times is computed once.
-        let again = at.is_some_and(|at| uses[at] > 1);
-        if again && arg.list().is_some() {
+        // An operand that is used several times is read once.
+        if at.is_some_and(|at| uses[at] > 1) && arg.list().is_some() {
             let value = operator::read(reader, arg)?;
-            let name = reader.stored_name(value, arg.span);
-            operands.push(Sexp { span: arg.span, kind: Kind::Atom(name) });
+            let (name, span) = (reader.fresh_name(), arg.span);
+            let target = Target { name: name.clone(), kind: model::Kind::Temporary, span };
+            reader.name_temporary(value, target);
+            operands.push(Sexp { span, kind: Kind::Atom(name) });
         } else {
-            if let Some(Pending { value, target, .. }) =
-                arg.atom().filter(|_| again).and_then(|word| reader.pending.remove(word))
-            {
-                reader.compute(value, target);
-            }
             operands.push(arg.clone());
         }
     }

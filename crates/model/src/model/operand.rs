@@ -2,7 +2,7 @@
 //! extents.
 
 use super::operator::{self, Value};
-use super::read::{Pending, Reader};
+use super::read::{Reader, Temporary};
 use super::{Computed, Declared, Expr, Extent, Kind, Op, Part, Role, Statement, TensorId};
 use ember_language::diagnostic::{Diagnostic, Span};
 use ember_language::sexp::Sexp;
@@ -13,6 +13,7 @@ use itertools::Itertools;
 use std::ops::RangeInclusive;
 
 /// The tensor that a statement is about to compute.
+#[derive(Clone)]
 pub(super) struct Target {
     pub(super) name: String,
     pub(super) kind: Kind,
@@ -32,11 +33,6 @@ pub(super) fn is_cheap(expr: &Expr) -> bool {
 /// Returns true if an element is a function of stored elements in the same place.
 fn is_by_element(expr: &Expr) -> bool {
     expr.walk().all(|part| matches!(part.element(), Element::Cheap | Element::Function))
-}
-
-/// Returns true for functions of stored tensors. Those of tables are cheap to repeat at the few rows that are read.
-pub(super) fn is_function(value: &Value) -> bool {
-    matches!(value, Value::Whole(expr) if expr.stored().is_none() && is_by_element(expr))
 }
 
 /// The maximum depth of operations that are computed at their use, because the e-graph holds every form of all of them
@@ -63,43 +59,27 @@ impl Reader {
         }
     }
 
-    /// Reads an operand as an expression, which is computed in place or stored. A temporary that is used only here is
-    /// the same as its expression in its place.
+    /// Reads an operand as an expression, which is computed in place or stored. A temporary is the same as its expression
+    /// in the place of its name.
     pub(super) fn operand(&mut self, item: &Sexp, reads: Reads) -> Option<Expr> {
-        let (value, target) = match item.atom() {
-            Some(word) => {
-                if let Some(expr) = self.repeated(word, reads) {
-                    return Some(expr);
-                }
-                let once = self.pending.get(word).is_some_and(|pending| pending.once);
-                match once.then(|| self.pending.remove(word)).flatten() {
-                    Some(Pending { value, target, .. }) => (value, Some(target)),
-                    None => {
-                        let id = self.tensor(item, Role::Values)?;
-                        return Some(self.reference(id, item.span));
-                    }
-                }
-            }
-            None => (operator::read(self, item)?, None),
+        let Some(word) = item.atom() else {
+            return match operator::read(self, item)? {
+                Value::Whole(expr) if self.in_place(&expr, reads) => Some(expr),
+                value => Some(self.stored(value, item.span)),
+            };
         };
-        match (value, target) {
-            (Value::Whole(expr), _) if self.in_place(&expr, reads) => Some(expr),
-            (value, Some(target)) => {
-                let id = self.compute(value, target);
-                Some(self.reference(id, item.span))
-            }
-            (value, None) => Some(self.stored(value, item.span)),
+        if let Some(Temporary { value: Value::Whole(expr), .. }) = self.temporaries.get(word)
+            && self.in_place(expr, reads)
+        {
+            let expr = expr.clone();
+            self.temporaries
+                .entry(word.to_owned())
+                .and_modify(|temporary| temporary.is_used = true);
+            self.named.entry(expr.span).or_insert_with(|| word.to_owned());
+            return Some(expr);
         }
-    }
-
-    /// Returns a temporary that is used several times, if this use repeats its computation: a function of a table at the
-    /// rows that are looked up.
-    fn repeated(&mut self, word: &str, reads: Reads) -> Option<Expr> {
-        let pending = self.pending.get(word).filter(|p| !p.once && reads == Reads::Rows)?;
-        let Value::Whole(expr) = &pending.value else { return None };
-        let expr = self.in_place(expr, reads).then(|| expr.clone())?;
-        self.pending.get_mut(word)?.used = true;
-        Some(expr)
+        let id = self.tensor(item, Role::Values)?;
+        Some(self.reference(id, item.span))
     }
 
     /// Reads an operand and checks its rank.
@@ -187,8 +167,8 @@ impl Reader {
     /// Finds a tensor by its name: an input, which is assigned a role, or a tensor that was computed earlier.
     fn tensor(&mut self, item: &Sexp, role: Role) -> Option<TensorId> {
         let word = self.word("a tensor", item)?;
-        if let Some(Pending { value, target, .. }) = self.pending.remove(word) {
-            return Some(self.compute(value, target));
+        if let Some(temporary) = self.temporaries.remove(word) {
+            return Some(self.stored_temporary(temporary));
         }
         let n = self.inputs.len();
         if let Some(at) = self.computed.iter().position(|c| c.tensor.name == word) {
@@ -271,6 +251,24 @@ impl Reader {
         Expr { op: Op::Tensor(id), dtype: *dtype, shape: shape.clone(), span }
     }
 
+    /// Remembers a temporary, which its uses compute in place or store.
+    pub(super) fn name_temporary(&mut self, value: Value, target: Target) {
+        let name = target.name.clone();
+        let temporary = Temporary { value, target, stored: None, is_used: false };
+        self.temporaries.insert(name, temporary);
+    }
+
+    /// Stores a temporary unless it is stored already, and remembers it for later uses.
+    fn stored_temporary(&mut self, mut temporary: Temporary) -> TensorId {
+        let Temporary { value, target, stored, .. } = &mut temporary;
+        let id = match *stored {
+            Some(id) => id,
+            None => *stored.insert(self.compute(value.clone(), target.clone())),
+        };
+        self.temporaries.insert(target.name.clone(), temporary);
+        id
+    }
+
     /// Adds the statements that compute a tensor.
     pub(super) fn compute(&mut self, value: Value, target: Target) -> TensorId {
         let (parts, dtype, shape) = match value {
@@ -296,12 +294,6 @@ impl Reader {
         let target = Target { name: self.fresh_name(), kind: Kind::Temporary, span };
         let id = self.compute(value, target);
         self.reference(id, span)
-    }
-
-    /// [`Reader::stored`], returning the name of the tensor.
-    pub(super) fn stored_name(&mut self, value: Value, span: Span) -> String {
-        let expr = self.stored(value, span);
-        expr.stored().map(|id| self.declared(id).name.clone()).unwrap_or_default()
     }
 
     /// Returns an unused name for a temporary of the current statement: `out.1`, `out.2`, …

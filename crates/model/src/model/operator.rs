@@ -20,6 +20,7 @@ use std::borrow::Cow;
 const MAX_DEPTH: usize = 32;
 
 /// The result of reading an operator.
+#[derive(Clone)]
 pub(super) enum Value {
     /// An expression.
     Whole(Expr),

@@ -1,10 +1,10 @@
 //! The reader of a model file and its forms: `model`, `input`, `let`, `output`, `programs` and `data`.
 
-use super::operand::{self, Target};
+use super::operand::Target;
 use super::operator::Value;
 use super::{
     Computed, DataSpec, Declared, HandWritten, Input, Kind, Model, Origin, Role, Statement,
-    TensorId, operator, order, source,
+    TensorId, operator, order, share, source,
 };
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::rules::Definitions;
@@ -39,8 +39,10 @@ pub(super) struct Reader {
     pub(super) current: usize,
     pub(super) generated: usize,
     pub(super) depth: usize,
-    /// The temporaries that are not stored yet. A use computes them in place or stores them.
-    pub(super) pending: BTreeMap<String, Pending>,
+    /// The temporaries that were read. A use computes them in place or stores them.
+    pub(super) temporaries: BTreeMap<String, Temporary>,
+    /// The names of temporaries that were computed in place, by the spans of their expressions.
+    pub(super) named: BTreeMap<Span, String>,
     /// The spans of the functions of tables that are computed in advance for all rows.
     pub(super) in_advance: BTreeSet<Span>,
     /// The tensors that were named but not understood. Using one of them is not another error.
@@ -57,14 +59,14 @@ pub(super) struct Reader {
     pub(super) written: usize,
 }
 
-/// A temporary that has been read and is not stored: one that is used once, or a function of stored tensors.
-pub(super) struct Pending {
+/// A temporary that has been read.
+pub(super) struct Temporary {
     pub(super) value: Value,
     pub(super) target: Target,
-    /// True if the file uses it once.
-    pub(super) once: bool,
+    /// The tensor that it is stored in, if a use needs it stored.
+    pub(super) stored: Option<TensorId>,
     /// True if it has been computed in place.
-    pub(super) used: bool,
+    pub(super) is_used: bool,
 }
 
 /// A named tensor that the file computes.
@@ -114,7 +116,9 @@ pub(super) fn read(
     directory.pop();
     let data = DataSpec::empty(directory, sources.files().clone());
     let model = reader.model(form, rest, data).filter(|_| reader.errors.is_empty());
+    // Equal tensors are one only once the model is in order, and new temporaries have to be put in order.
     let model = model.map(order::by_dataflow);
+    let model = model.map(|model| order::by_dataflow(share::across_loops(model, &reader.named)));
     // Data is read after all inputs, but errors are reported in the order of the text, and once each: a definition may
     // use an operand several times.
     reader.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));
@@ -254,10 +258,6 @@ impl Reader {
             );
         }
         let mut expressions = Vec::new();
-        let mut named: BTreeMap<&str, usize> = BTreeMap::new();
-        for word in steps.iter().filter_map(|(_, rest, _)| rest.get(1)).flat_map(words) {
-            *named.entry(word).or_default() += 1;
-        }
         for (item, rest, kind) in steps {
             let [name, expression] = rest else {
                 let (what, word) = match kind {
@@ -293,13 +293,10 @@ impl Reader {
             let Plan { name, span, .. } = self.plans[i].clone();
             match operator::read(self, expression) {
                 Some(value) => {
-                    let once = named.get(name.as_str()) == Some(&1);
                     let target = Target { name: name.clone(), kind, span };
-                    if kind == Kind::Temporary && (once || operand::is_function(&value)) {
-                        let pending = Pending { value, target, once, used: false };
-                        self.pending.insert(name, pending);
-                    } else {
-                        self.compute(value, target);
+                    match kind {
+                        Kind::Temporary => self.name_temporary(value, target),
+                        _ => drop(self.compute(value, target)),
                     }
                 }
                 None => {
@@ -309,8 +306,12 @@ impl Reader {
             }
         }
         // An unused temporary is left if its name is used as another word only.
-        for left in std::mem::take(&mut self.pending).into_values().filter(|left| !left.used) {
-            self.compute(left.value, left.target);
+        for Temporary { value, target, stored, is_used } in
+            std::mem::take(&mut self.temporaries).into_values()
+        {
+            if stored.is_none() && !is_used {
+                self.compute(value, target);
+            }
         }
         all_read
     }
