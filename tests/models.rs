@@ -13,6 +13,7 @@ use ember_targets::tensor::Tensor;
 use ember_tools::render::{render, to_json};
 use ember_values::operation::OPERATIONS;
 use ember_values::scalar::{DType, Scalar};
+use itertools::Itertools;
 use quickcheck::quickcheck;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -150,26 +151,60 @@ fn layers_become_statements() {
     assert_eq!(barriers, 7, "one wherever a statement reads what was written since the last");
 }
 
+/// Returns the term of a model of bags, with its computed tensors called by their places, and the number of statements.
+fn statements(body: &str) -> (String, usize) {
+    const INPUTS: [&str; 5] =
+        ["t f32 (r 8)", "i i64 (l)", "f i64 ((+ b 1))", "w f32 (8 8)", "n f32 (b 8)"];
+    let words: BTreeSet<&str> = body.split([' ', '(', ')']).collect();
+    let is_read = |input: &&&str| words.contains(&input[..1]);
+    let inputs = INPUTS.iter().filter(is_read).map(|input| format!("(input {input})")).join(" ");
+    let model = parse(&format!("(model m {inputs} {body})")).expect("a model");
+    let term = model.root_term(&operators()).to_string();
+    let names = (0..model.statements.len()).map(|i| (model.statement_name(i), format!("s{i}")));
+    let term =
+        names.fold(term, |term, (name, place)| term.replace(&format!("\"%{name}\""), &place));
+    (term, model.statements.len())
+}
+
 #[test]
 fn parts_with_names_and_without_are_one_model() {
-    const INPUTS: &str = "(input t f32 (r 8)) (input i i64 (l)) (input f i64 ((+ b 1)))
-        (input w f32 (8 8)) (input n f32 (b 8))";
-    let bag = "(emb.bag sum t i f)";
-    let forms = [
-        format!("(output o (nn.add (nn.softmax {bag}) (nn.matmul (nn.sub {bag} n) w)))"),
-        format!(
-            "(let late (nn.sub {bag} n)) (let product (nn.matmul late w)) (let bag {bag})
-             (let shares (nn.softmax bag)) (output o (nn.add shares product))"
-        ),
+    let nested = "(output o (nn.add (nn.softmax (emb.bag sum t i f))
+        (nn.matmul (nn.sub (emb.bag sum t i f) n) w)))";
+    let named = "(let late (nn.sub (emb.bag sum t i f) n)) (let product (nn.matmul late w))
+        (let bag (emb.bag sum t i f)) (let shares (nn.softmax bag)) (output o (nn.add shares product))";
+    assert_eq!(statements(nested), statements(named));
+}
+
+#[test]
+fn parts_of_several_loops_are_stored_whether_they_have_names_or_not() {
+    let (bag, gather) = ("(emb.bag sum t i f)", "(emb.gather t i)");
+    // The part, the outputs that use it as `x`, and the number of statements with those that store it.
+    let models = [
+        (bag, "(output o (nn.mul x (nn.sigmoid x)))", 1),
+        (bag, "(output o (nn.sub_rows x (nn.row_max x)))", 3),
+        (bag, "(output o (nn.relu x)) (output p (nn.exp x))", 3),
+        (bag, "(output o (nn.add (nn.relu x) n)) (output p (nn.matmul (nn.relu x) w))", 3),
+        (bag, "(output o (nn.transpose x)) (output p (nn.row_sum x))", 3),
+        (bag, "(output o (nn.stack x n x))", 4),
+        (gather, "(output o (nn.mul x x))", 1),
+        (gather, "(output o (nn.div_rows x (nn.row_sum x)))", 3),
+        ("(nn.relu n)", "(output o (nn.div_rows x (nn.row_sum x)))", 2),
+        ("(nn.exp n)", "(output o (nn.div_rows x (nn.row_sum x)))", 3),
+        ("(nn.exp t)", "(output o (emb.gather x i)) (output p (emb.bag sum x i f))", 2),
+        ("(nn.softmax n)", "(output o (nn.mul x x)) (output p (nn.matmul x w))", 6),
     ];
-    let statements = forms.map(|form| {
-        let model = parse(&format!("(model m {INPUTS} {form})")).expect("a model");
-        let term = model.root_term(&operators()).to_string();
-        // Temporaries are called by the order in which they are written.
-        let named = (0..model.statements.len()).map(|i| (model.statement_name(i), format!("s{i}")));
-        named.fold(term, |term, (name, number)| term.replace(&format!("\"%{name}\""), &number))
-    });
-    assert_eq!(statements[0], statements[1]);
+    for (part, outputs, number) in models {
+        let nested = statements(&outputs.replace(" x", &format!(" {part}")));
+        assert_eq!(nested.1, number, "{part} in {outputs}");
+        assert_eq!(nested, statements(&format!("(let x {part}) {outputs}")), "{part} in {outputs}");
+    }
+}
+
+#[test]
+fn what_an_output_holds_is_read_from_it() {
+    let (bag, read) = ("(emb.bag sum t i f)", "(output p (nn.exp o))");
+    let nested = statements(&format!("(output o {bag}) (output p (nn.exp {bag}))"));
+    assert_eq!(nested, statements(&format!("(output o {bag}) {read}")));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use super::{Argument, Computed, Expr, Kind, Model, Op, Statement, TensorId};
 use ember_values::operation::Role;
+use itertools::Itertools;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -48,8 +49,8 @@ fn order(
     statements: &BTreeMap<TensorId, Vec<Statement>>,
 ) -> Vec<TensorId> {
     let kept = |kind| {
-        let ids = computed.iter().enumerate().filter(move |(_, c)| c.kind == kind);
-        ids.map(|(at, _)| TensorId(inputs + at))
+        let own = computed.iter().enumerate().filter(move |(_, c)| c.kind == kind);
+        own.sorted_by_key(|(_, c)| c.tensor.span).map(|(at, _)| TensorId(inputs + at))
     };
     let reads = |id: &TensorId| {
         let own = statements.get(id).into_iter().flatten();

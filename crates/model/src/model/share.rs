@@ -3,7 +3,7 @@
 //!
 //! A part that occurs several times in one loop is one term, which a program computes once. A part that occurs in
 //! several loops would be computed in each of them, so it is stored, unless it takes only loads and simple arithmetic:
-//! then a second computation costs no more than a store and a load.
+//! then a second computation costs no more than a store and a load. What is stored for another reason is read everywhere.
 
 use super::operand::is_cheap;
 use super::{
@@ -45,55 +45,67 @@ fn whole(model: &Model) -> BTreeMap<String, TensorId> {
     whole.map(|statement| (statement.value.key(), statement.target)).collect()
 }
 
-/// Returns the parts that several loops compute, by their keys, without those that occur only within another of them;
-/// `None` if there are none.
+/// Returns the parts that are stored already or that several loops compute, by their keys, without those that occur only
+/// within another of them; `None` if there are none.
 fn shared(model: &Model, named: &BTreeMap<Span, String>) -> Option<BTreeMap<String, Expr>> {
-    let mut parts = Parts { named, places: BTreeMap::new(), found: BTreeMap::new() };
+    let whole = whole(model);
+    let mut parts = Parts { named, whole, places: BTreeMap::new(), found: BTreeMap::new() };
     for (at, Statement { part, value, .. }) in model.statements.iter().enumerate() {
         let place = (at, None);
-        if *part == Part::Whole {
-            parts.places.entry(value.key()).or_default().insert(place.clone());
-            parts.add(value, &place);
-        } else {
-            parts.add_part(value, &place);
+        match part {
+            Part::Whole => parts.add(value, &place, false),
+            Part::Slot(_) | Part::Columns(_) => parts.add_part(value, &place, false),
         }
     }
-    let places = parts.places;
-    let shared = parts.found.into_iter().filter(|(key, _)| places[key].len() > 1);
-    let shared: BTreeMap<String, Expr> = shared.collect();
+    let Parts { whole, places, found, .. } = parts;
+    let is_shared = |key: &String| whole.contains_key(key) || places[key].len() > 1;
+    let shared: BTreeMap<String, Expr> =
+        found.into_iter().filter(|(key, _)| is_shared(key)).collect();
     (!shared.is_empty()).then_some(shared)
 }
 
 /// The parts of a model's expressions that could be stored, with the places of each.
 struct Parts<'a> {
     named: &'a BTreeMap<Span, String>,
+    /// The tensors that are stored, by the key of their value.
+    whole: BTreeMap<String, TensorId>,
     places: BTreeMap<String, BTreeSet<Place>>,
     found: BTreeMap<String, Expr>,
 }
 
 impl Parts<'_> {
-    /// Adds the parts of an expression that is computed at a place. The parts of a part are counted once.
-    fn add(&mut self, expr: &Expr, place: &Place) {
+    /// Adds the parts of an expression that is computed at a place, or at the lookups of its rows.
+    fn add(&mut self, expr: &Expr, place: &Place, at_lookups: bool) {
         let Some(applied) = expr.applied() else { return };
         let within = match applied.kernel().is_elementwise() {
             true => place.clone(),
             false => (place.0, Some(expr.key())),
         };
-        let operands = applied.tensors().filter(|(operand, _)| is_computed_at_use(&operand.role));
-        operands.for_each(|(_, part)| self.add_part(part, &within));
+        for (operand, part) in applied.tensors() {
+            if let Role::Tensor(_, reads) = operand.role {
+                self.add_part(part, &within, at_lookups || reads == Reads::Rows);
+            }
+        }
     }
 
-    /// [`Parts::add`] for a part, which is itself counted.
-    fn add_part(&mut self, part: &Expr, place: &Place) {
-        if is_cheap(part) {
-            return self.add(part, place);
+    /// [`Parts::add`] for a part, which is itself counted. The parts of a part are counted once. The placement of functions
+    /// of tables decides about those whose rows are looked up, unless they are stored for another reason.
+    fn add_part(&mut self, part: &Expr, place: &Place, at_lookups: bool) {
+        if part.stored().is_some() {
+            return;
         }
         let key = part.key();
+        let is_stored = self.whole.contains_key(&key);
+        if !is_stored && (at_lookups || is_cheap(part)) {
+            return self.add(part, place, at_lookups);
+        }
         self.places.entry(key.clone()).or_default().insert(place.clone());
         match self.found.entry(key) {
             Entry::Vacant(free) => {
                 free.insert(part.clone());
-                self.add(part, place);
+                if !is_stored {
+                    self.add(part, place, at_lookups);
+                }
             }
             // The occurrence that the file names gives its name.
             Entry::Occupied(mut taken) if self.named.contains_key(&part.span) => {
@@ -102,12 +114,6 @@ impl Parts<'_> {
             Entry::Occupied(_) => {}
         }
     }
-}
-
-/// Returns true for operands that are computed where they are used. The placement of functions of tables decides about
-/// those whose rows are looked up.
-fn is_computed_at_use(role: &Role) -> bool {
-    matches!(role, Role::Tensor(_, Reads::Once | Reads::Often))
 }
 
 /// Adds a temporary and the statement that computes it.
@@ -150,7 +156,9 @@ fn replace_within(expr: &mut Expr, stored: &BTreeMap<String, TensorId>) {
     let operands = applied.operation.operands.iter().zip(&mut applied.arguments);
     for (operand, argument) in operands {
         match argument {
-            Argument::Tensor(part) if is_computed_at_use(&operand.role) => replace(part, stored),
+            Argument::Tensor(part) if matches!(operand.role, Role::Tensor(..)) => {
+                replace(part, stored);
+            }
             _ => {}
         }
     }
