@@ -12,7 +12,7 @@ use ember_language::rules::{Kind, Unit};
 use ember_language::sexp;
 use ember_language::text;
 use ember_model::Model;
-use ember_prove::equiv::{self, Declarations};
+use ember_prove::equiv::{self, Declarations, What};
 use ember_sim::{CoreKind, Recording};
 use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
@@ -66,7 +66,7 @@ pub fn read_program(sources: &mut Sources, path: &Path, inputs: &Inputs) -> Chec
     })
 }
 
-/// Reads a kernel in MLIR text, whose arguments are tensors of the model, as a coupled loop nest.
+/// Reads a program in MLIR text, whose arguments are tensors of the model: a kernel as a coupled loop nest, or both halves.
 fn read_kernel(
     sources: &mut Sources,
     path: &Path,
@@ -74,7 +74,8 @@ fn read_kernel(
     limits: &Limits,
 ) -> Checked<Verified> {
     let model = Declarations::of_model(&inputs.model);
-    let (own, side) = equiv::read_kernel(sources, &inputs.book, path, std::iter::once(&model))?;
+    let (own, side) =
+        equiv::read_kernel(sources, &inputs.book, limits, path, std::iter::once(&model))?;
     let fail = |message: String| {
         let error = Diagnostic::global(format!("{}: {message}", path.display()));
         let help = "the arguments have the names, types and extents of the model's tensors, or their order";
@@ -84,9 +85,11 @@ fn read_kernel(
     if let Some(other) = own.tensors.iter().find(|tensor| !known(&tensor.name)) {
         return Err(fail(format!("the model has no tensor for {}", other.form())));
     }
-    let term = side.term().map_err(|why| fail(why.to_string()))?;
-    let program = coupled(inputs.book.signature.table(), term, &inputs.context());
-    let program = program.map_err(|e| fail(e.message))?;
+    let program = match &side.what {
+        What::Dlc { program, .. } => program.as_ref().clone(),
+        What::Term { term, .. } => coupled(inputs.book.signature.table(), term, &inputs.context())
+            .map_err(|e| fail(e.message))?,
+    };
     verify(program, limits).map_err(|errors| fail(errors.iter().join("; ")))
 }
 

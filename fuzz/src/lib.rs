@@ -181,11 +181,17 @@ pub fn stablehlo(text: &str) {
 
 /// Reads a kernel in MLIR text, and writes the program that it becomes.
 pub fn mlir(text: &str) {
-    let (Tools { book, .. }, _) = tools();
+    let (Tools { book, machine, .. }, _) = tools();
     let mut sources = Sources::default();
     let path = Path::new("fuzz.mlir");
     sources.add(path, text);
-    match equiv::read_kernel(&mut sources, book, path, std::iter::empty()) {
+    match equiv::read_kernel(
+        &mut sources,
+        book,
+        &MachineLimits::of(machine),
+        path,
+        std::iter::empty(),
+    ) {
         Ok((declarations, side)) => {
             if let Ok(term) = side.term() {
                 let _ = equiv::mlir_text("fuzz", &declarations, term);

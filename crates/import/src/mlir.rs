@@ -7,8 +7,10 @@
 
 mod affine;
 mod dlc;
+mod halves;
 mod lines;
 mod lower;
+mod names;
 mod product;
 mod read;
 mod rows;
@@ -22,12 +24,15 @@ pub use dlc::dlc_text;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
 use ember_language::term::Term;
 use ember_model::Extent;
+use ember_targets::dlc::Program;
 use ember_values::scalar::{DType, LARGEST_SIZE};
+use halves::Halves;
 pub use lines::NoDialect;
 use lower::Lowering;
-use read::Reader;
+use read::{Reader, Refused};
 use rows::Rows;
 pub use slc::slc_text;
+use source::Operation;
 use std::collections::BTreeSet;
 pub use write::{Unwritten, text};
 
@@ -100,24 +105,48 @@ pub fn is_kernel(text: &str) -> bool {
     })
 }
 
+/// Returns true if an MLIR text is a program of two halves, in the dialect `dlc`.
+pub fn is_halves(text: &str) -> bool {
+    lex::tokens(text).any(|(token, _)| {
+        matches!(token, Token::Word(word) | Token::Text(word) if word == "dlc.configure_access_engine")
+    })
+}
+
+/// Reads the program of two halves of a text. It is well formed only if its verifier says so.
+pub fn halves(sources: &Sources, file: FileId, interface: &Interface) -> Checked<Program> {
+    read(sources, file, |reader, rows, function| {
+        Halves::new(reader, rows, interface).program(function)
+    })
+}
+
 /// Reads the kernel of a text.
 pub fn kernel(sources: &Sources, file: FileId, interface: &Interface) -> Checked<Kernel> {
-    let rows = Rows::shipped()
-        .map_err(|wrong| vec![Diagnostic::global(format!("the table of operations: {wrong}"))])?;
-    let text = sources.get(file).text.as_str();
-    let mut reader = Reader::new(file, text, rows);
-    let read = reader.all().and_then(|operations| {
-        let function = lower::function(&operations, &reader)?;
+    read(sources, file, |reader, rows, function| {
         let mut spilled = BTreeSet::new();
         // Values that turn out to be stored are stored in the next attempt; each attempt adds some.
         loop {
-            let mut lowering = Lowering::new(&reader, rows, interface, &spilled);
+            let mut lowering = Lowering::new(reader, rows, interface, &spilled);
             let kernel = lowering.kernel(function)?;
             if lowering.stale.is_empty() {
                 return Ok(kernel);
             }
             spilled.append(&mut lowering.stale);
         }
+    })
+}
+
+/// Reads the operations of a text, and makes something of its function.
+fn read<T>(
+    sources: &Sources,
+    file: FileId,
+    make: impl FnOnce(&Reader<'_>, &'static Rows, &Operation<'_>) -> Result<T, Refused>,
+) -> Checked<T> {
+    let rows = Rows::shipped()
+        .map_err(|wrong| vec![Diagnostic::global(format!("the table of operations: {wrong}"))])?;
+    let mut reader = Reader::new(file, sources.get(file).text.as_str(), rows);
+    let made = reader.all().and_then(|operations| {
+        let function = lower::function(&operations, &reader)?;
+        make(&reader, rows, function)
     });
-    read.map_err(|error| vec![*error])
+    made.map_err(|error| vec![*error])
 }

@@ -19,7 +19,7 @@ use ember_sim::{Bindings, CoreKind, Outcome};
 use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
-use ember_targets::verify::Verified;
+use ember_targets::verify::{self, Verified};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -53,7 +53,9 @@ pub struct Ran {
 pub fn read(sources: &mut Sources, path: &Path, options: &Options) -> Checked<Kernel> {
     let (book, _) = rules::load(sources, &options.rules)?;
     let machine = machines::load(sources, &options.target)?;
-    let (declarations, side) = equiv::read_kernel(sources, &book, path, std::iter::empty())?;
+    let limits = verify::Limits::of(&machine);
+    let (declarations, side) =
+        equiv::read_kernel(sources, &book, &limits, path, std::iter::empty())?;
     let term = side.term().map_err(|why| vec![Diagnostic::global(why.to_string())])?.clone();
     let name = path.file_stem().map_or("kernel".into(), |name| name.to_string_lossy().into_owned());
     Ok(Kernel { book, machine, declarations, side, term, name })

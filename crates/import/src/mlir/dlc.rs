@@ -61,16 +61,11 @@ pub fn dlc_text(program: &Program) -> Result<String, NoDialect> {
     Ok(writer.out.function(&program.name, &arguments))
 }
 
-/// Returns the type of elements.
-pub(super) fn elem(dtype: ember_values::scalar::DType) -> Elem {
-    if dtype == Elem::Index.dtype() { Elem::Index } else { Elem::Of(dtype) }
-}
-
 /// Returns the type of a stream's or register's elements.
 fn typed(of: dlc::Type) -> Type {
     match of.lanes {
-        1 => Type::Scalar(elem(of.dtype)),
-        lanes => Type::Vector(u64::from(lanes), elem(of.dtype)),
+        1 => Type::Scalar(Elem::of(of.dtype)),
+        lanes => Type::Vector(u64::from(lanes), Elem::of(of.dtype)),
     }
 }
 
@@ -80,5 +75,5 @@ fn memory(tensor: &TensorDecl) -> String {
         Dim::Const(n) => format!("{n}x"),
         Dim::Size(_) => "?x".to_owned(),
     });
-    format!("memref<{}{}>", extents.collect::<String>(), elem(tensor.dtype))
+    format!("memref<{}{}>", extents.collect::<String>(), Elem::of(tensor.dtype))
 }

@@ -1,6 +1,5 @@
 //! The lines of a text in Ember's dialects: names, constants, and the operations of rows.
 
-use super::dlc::elem;
 use super::rows::{Output, Row, Rows};
 use super::types::{Elem, Type};
 use ember_values::scalar::Scalar;
@@ -87,7 +86,7 @@ impl Lines {
 
     /// Returns the name of a scalar.
     pub(super) fn scalar(&mut self, scalar: Scalar) -> String {
-        let of = elem(scalar.dtype());
+        let of = Elem::of(scalar.dtype());
         match scalar.as_f64() {
             x if !x.is_finite() => {
                 let width = (scalar.dtype().bits() / 4) as usize;

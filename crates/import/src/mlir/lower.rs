@@ -12,6 +12,7 @@ mod places;
 mod plain;
 mod products;
 
+use super::names::Names;
 use super::read::{Helped, Reader, Refused, refused};
 use super::rows::{Kind, Rows};
 use super::source::{Defined, Operation, Region, Use, Value};
@@ -21,6 +22,7 @@ use egg::Id;
 use ember_language::diagnostic::FileId;
 use ember_language::term::Terms;
 use masks::{Active, Mask};
+pub(super) use plain::{NAMES, literal_of};
 use products::fills_before;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -60,14 +62,13 @@ pub(super) struct Lowering<'r, 'a> {
     file: FileId,
     rows: &'static Rows,
     values: &'r [Defined<'a>],
-    interface: &'r Interface,
     terms: Terms,
     types: Vec<Option<Type>>,
     meanings: Vec<Option<Meaning>>,
     memories: Vec<Memory>,
     sizes: Vec<String>,
     /// The names of all tensors and sizes.
-    names: BTreeSet<String>,
+    names: Names<'r>,
     /// The time, which counts writes.
     clock: u64,
     /// The number of loops around.
@@ -128,13 +129,12 @@ impl<'r, 'a> Lowering<'r, 'a> {
             file: reader.file,
             rows,
             values: &reader.values,
-            interface,
             terms: Terms::default(),
             types: vec![None; count],
             meanings: vec![None; count],
             memories: Vec::new(),
             sizes: Vec::new(),
-            names: BTreeSet::new(),
+            names: Names::new(interface),
             clock: 0,
             level: 0,
             statements: Vec::new(),
@@ -233,6 +233,18 @@ impl<'r, 'a> Lowering<'r, 'a> {
             Kind::AffineLoop => self.affine_loop(operation),
             Kind::Parallel => self.parallel(operation),
             Kind::Branch | Kind::AffineBranch => self.branch(operation),
+            Kind::AccessHalf
+            | Kind::ComputeHalf
+            | Kind::Unit
+            | Kind::UnitIndex
+            | Kind::UnitCallback
+            | Kind::UnitOperand
+            | Kind::Pop => {
+                let message = "a program of two halves is no kernel";
+                Err(self
+                    .refused(message, &operation.at)
+                    .with_help_boxed("`run` and `equiv` take it, beside a model or a program"))
+            }
             Kind::Module | Kind::Function | Kind::Yield | Kind::Return => {
                 Err(self.refused(format!("`{}` inside a function", operation.name), &operation.at))
             }

@@ -3,6 +3,7 @@
 
 mod attributes;
 mod generic;
+mod halves;
 mod names;
 mod pretty;
 mod tokens;

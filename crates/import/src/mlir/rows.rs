@@ -51,12 +51,26 @@ pub(super) enum Kind {
     StreamLoad,
     /// What the execute unit does.
     Callback,
+    /// The half of the access unit.
+    AccessHalf,
+    /// The half of the execute unit: a case for each callback.
+    ComputeHalf,
+    /// A traversal unit.
+    Unit,
+    /// The induction variable of a unit.
+    UnitIndex,
+    /// A token that a unit pushes.
+    UnitCallback,
+    /// An operand that a unit marshals.
+    UnitOperand,
+    /// An operand that the execute unit pops.
+    Pop,
     /// An operation on values, which has rows.
     Plain,
 }
 
 /// The words of kinds in the table.
-const KINDS: [(&str, Kind); 32] = [
+const KINDS: [(&str, Kind); 39] = [
     ("module", Kind::Module),
     ("function", Kind::Function),
     ("return", Kind::Return),
@@ -89,6 +103,13 @@ const KINDS: [(&str, Kind); 32] = [
     ("stream", Kind::Stream),
     ("stream-load", Kind::StreamLoad),
     ("callback", Kind::Callback),
+    ("access-half", Kind::AccessHalf),
+    ("compute-half", Kind::ComputeHalf),
+    ("unit", Kind::Unit),
+    ("unit-index", Kind::UnitIndex),
+    ("unit-callback", Kind::UnitCallback),
+    ("unit-operand", Kind::UnitOperand),
+    ("pop", Kind::Pop),
 ];
 
 /// The class of an operand or result.

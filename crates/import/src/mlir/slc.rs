@@ -3,7 +3,6 @@
 
 mod callback;
 
-use super::dlc::elem;
 use super::lines::Value;
 use super::lines::{Lines, NoDialect};
 use super::rows::Rows;
@@ -64,7 +63,7 @@ fn memory(tensor: &KernelTensor) -> String {
         Extent::Const(n) => format!("{n}x"),
         Extent::Size { .. } => "?x".to_owned(),
     });
-    format!("memref<{}{}>", extents.collect::<String>(), elem(tensor.dtype))
+    format!("memref<{}{}>", extents.collect::<String>(), Elem::of(tensor.dtype))
 }
 
 impl<'a> Writer<'a> {
@@ -211,7 +210,7 @@ impl<'a> Writer<'a> {
                     Head::Op(_) => return self.refused(id),
                 };
                 let name = self.out.scalar(Scalar::from_f64(dtype, number));
-                Ok((name, Type::Scalar(elem(dtype))))
+                Ok((name, Type::Scalar(Elem::of(dtype))))
             }
             _ => self.refused(id),
         }
@@ -268,13 +267,13 @@ impl<'a> Writer<'a> {
     fn stream_address(&mut self, id: Id) -> Result<(String, String, Type, String), NoDialect> {
         let forms = ["stream-element", "stream-input", "stream-output"];
         let (tensor, places) = self.address(id, forms)?;
-        let mut of = Type::Scalar(elem(tensor.dtype));
+        let mut of = Type::Scalar(Elem::of(tensor.dtype));
         let (mut names, mut types, mut note) = (Vec::new(), Vec::new(), String::new());
         for place in places {
             let place = match self.parts(place) {
                 ("stream-lanes", parts) => {
                     let (end, _) = self.stream(parts[1])?;
-                    of = self.lanes(parts[0], elem(tensor.dtype));
+                    of = self.lanes(parts[0], Elem::of(tensor.dtype));
                     note = format!(" // lanes below {end}");
                     parts[2]
                 }

@@ -46,6 +46,8 @@ pub(super) struct Operation<'a> {
     /// The position of a field.
     pub(super) numbers: Vec<i64>,
     pub(super) maps: Vec<Rc<Map>>,
+    /// The attributes that no other field holds.
+    pub(super) attributes: Vec<(&'a str, &'a str)>,
     /// The types that the text gives to operands, if it does.
     pub(super) ins: Option<Vec<Type>>,
     /// The types that the text gives to results, or to anything in the pretty form.
@@ -83,6 +85,7 @@ impl<'a> Operation<'a> {
             literal: None,
             numbers: Vec::new(),
             maps: Vec::new(),
+            attributes: Vec::new(),
             ins: None,
             types: Vec::new(),
             regions: Vec::new(),
@@ -97,6 +100,11 @@ impl<'a> Operation<'a> {
             Kind::Product | Kind::ProductTransposed => Some(2),
             _ => None,
         }
+    }
+
+    /// Returns the text of an attribute.
+    pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
+        self.attributes.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)
     }
 
     /// Returns the operands of a group.

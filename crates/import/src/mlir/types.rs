@@ -26,6 +26,11 @@ impl Elem {
         }
     }
 
+    /// Returns the type of a program's elements in MLIR, where an i64 is an index.
+    pub(super) fn of(dtype: DType) -> Elem {
+        if dtype == Elem::Index.dtype() { Elem::Index } else { Elem::Of(dtype) }
+    }
+
     /// Returns the type in programs.
     pub(super) fn dtype(self) -> DType {
         match self {
@@ -54,8 +59,12 @@ pub(super) enum Type {
     Vector(u64, Elem),
     /// Memory of some extents; `None` for an extent that is known only with the data.
     Memory(Rc<[Option<u64>]>, Elem),
+    /// Memory of rank 0 that holds so many numbers.
+    Cell(u64, Elem),
     /// A structure of numbers, of which only fields are used.
     Struct,
+    /// A traversal unit.
+    Unit,
 }
 
 impl Type {
@@ -63,7 +72,7 @@ impl Type {
     pub(super) fn elem(&self) -> Option<Elem> {
         match self {
             Type::Scalar(elem) | Type::Vector(_, elem) => Some(*elem),
-            Type::Memory(..) | Type::Struct => None,
+            Type::Memory(..) | Type::Cell(..) | Type::Struct | Type::Unit => None,
         }
     }
 
@@ -77,6 +86,12 @@ impl Type {
 
     /// Parses what stands between `memref<` or `vector<` and the `>` that closes it.
     pub(super) fn shaped(word: &str, inside: &str) -> Result<Type, &'static str> {
+        if let Some(vector) = inside.strip_prefix("vector<").and_then(|of| of.strip_suffix('>')) {
+            return match Type::shaped("vector", vector)? {
+                Type::Vector(lanes, elem) if word == "memref" => Ok(Type::Cell(lanes, elem)),
+                _ => Err("this element type has no counterpart"),
+            };
+        }
         let (mut rest, layout) = inside.split_once(',').unwrap_or((inside, ""));
         if !layout.is_empty() {
             return Err("memory with a layout or in another space has no counterpart");
@@ -125,7 +140,9 @@ impl fmt::Display for Type {
                 }
                 write!(f, "{elem}>")
             }
+            Type::Cell(lanes, elem) => write!(f, "memref<vector<{lanes}x{elem}>>"),
             Type::Struct => f.write_str("!llvm.struct"),
+            Type::Unit => f.write_str("!dlc.tu"),
         }
     }
 }

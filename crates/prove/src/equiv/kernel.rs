@@ -4,21 +4,35 @@ use super::declare::{Declarations, Declared, Purpose};
 use super::level::statements;
 use super::sides::{Side, What};
 use ember_import::mlir::{self, Interface, Kernel, KernelTensor};
-use ember_language::diagnostic::{Checked, Sources};
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
 use ember_language::rules::RuleBook;
 use ember_language::term::Term;
+use ember_targets::verify::{Limits, verify};
 use std::path::Path;
 
-/// Reads a kernel. Its arguments take the names that other sides declare.
+/// Reads a kernel, or a program of two halves, which a machine of these limits can run. Its arguments take the names that
+/// other sides declare.
 pub fn read<'a>(
     sources: &mut Sources,
     book: &RuleBook,
+    limits: &Limits,
     path: &Path,
     known: impl Iterator<Item = &'a Declarations>,
 ) -> Checked<(Declarations, Side)> {
     let file = load(sources, path)?;
-    let kernel = mlir::kernel(sources, file, &interface(book, known))?;
+    let (interface, name) = (interface(book, known), path.display().to_string());
+    if mlir::is_halves(&sources.get(file).text) {
+        let program = mlir::halves(sources, file, &interface)?;
+        let program = verify(program, limits).map_err(|errors| {
+            let broken = |error| Diagnostic::global(format!("{name}: {error}"));
+            errors.iter().map(broken).collect::<Vec<_>>()
+        })?;
+        let declarations = Declarations::of_program(&program);
+        let what = What::dlc(program, book.signature.table());
+        return Ok((declarations, Side { name, what }));
+    }
+    let kernel = mlir::kernel(sources, file, &interface)?;
     let tensors = kernel.tensors.into_iter().map(|own| Declared {
         name: own.name,
         dtype: own.dtype,
@@ -37,7 +51,7 @@ pub fn read<'a>(
     };
     let term = book.definitions.expand(&kernel.term);
     let what = What::Term { term, sort: statements(&book.signature) };
-    Ok((declarations, Side { name: path.display().to_string(), what }))
+    Ok((declarations, Side { name, what }))
 }
 
 /// Returns the names that a kernel's arguments may take.

@@ -215,7 +215,7 @@ pub fn read(
     }
     for at in kernels {
         let known = texts.iter().filter_map(|text| text.declarations.as_ref());
-        match kernel::read(sources, book, all[at], known) {
+        match kernel::read(sources, book, &Limits::of(machine), all[at], known) {
             Ok((declarations, side)) => {
                 texts[at].declarations = Some(declarations);
                 texts[at].sides.push(side);

@@ -1,7 +1,7 @@
 //! The access half: streams, traversal units, and what these register.
 
 use super::{NoDialect, Writer, memory, typed};
-use ember_targets::dlc::{Action, Hint, StreamId, StreamKind, TraversalUnit};
+use ember_targets::dlc::{Action, Addr, Hint, Lanes, StreamId, StreamKind, TraversalUnit};
 
 impl Writer<'_> {
     /// Returns the name of a stream.
@@ -70,12 +70,65 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Writes a unit. The artifact nests units by their bounds alone; attributes say which actions of which unit the
+    /// traversal stands between.
     fn unit(&mut self, unit: &TraversalUnit, step: &str) {
         let (lo, hi) = (self.stream(unit.lo), self.stream(unit.hi));
+        let place = self.traversal(self.units.len());
         let name = self.out.define(format!(
-            "dlc.new_tu {lo} to {hi} step {step} : !slc.stream<index> into !dlc.tu"
+            "dlc.new_tu {lo} to {hi} step {step} {place} : !slc.stream<index> into !dlc.tu"
         ));
         self.units.push(name);
+    }
+
+    /// Returns the attributes that say where a unit is traversed.
+    fn traversal(&self, unit: usize) -> String {
+        let among = |actions: &[Action]| {
+            actions
+                .iter()
+                .position(|action| matches!(action, Action::Traverse(own) if own.index() == unit))
+        };
+        let within = self.program.units.iter().enumerate().flat_map(|(at, own)| {
+            [("beg", &own.beg), ("ite", &own.ite), ("end", &own.end)].map(|own| (at, own))
+        });
+        let mut nested =
+            within.filter_map(|(at, (event, actions))| Some((at, event, among(actions)?)));
+        match nested.next() {
+            Some((at, event, place)) => {
+                format!("{{in = {at} : i64, event = \"{event}\", place = {place} : i64}}")
+            }
+            None => format!("{{place = {} : i64}}", among(&self.program.access).unwrap_or(0)),
+        }
+    }
+
+    /// Returns the attributes of a load: its hint, and the number that lanes end below, unless that is the end of the
+    /// loop of the last index.
+    fn load_attributes(&self, addr: &Addr<StreamId>, hint: Hint) -> Result<String, NoDialect> {
+        let kind = |id: StreamId| self.program.streams.get(id.index()).map(|stream| &stream.kind);
+        let mut attributes = Vec::new();
+        match hint {
+            Hint::NonTemporal => attributes.push("nontemporal = true".to_owned()),
+            Hint::TemporalL2 => attributes.push(format!("hint = \"{}\"", hint.name())),
+            Hint::Temporal => {}
+        }
+        if let Some(Lanes { limit, .. }) = addr.lanes {
+            let end = match addr.index.last().and_then(|last| kind(*last)) {
+                Some(StreamKind::IndVar(unit)) => {
+                    self.program.units.get(unit.index()).map(|unit| unit.hi)
+                }
+                _ => None,
+            };
+            let own = kind(limit);
+            match own {
+                _ if end.is_some_and(|end| end == limit || kind(end) == own) => {}
+                Some(StreamKind::Const(n)) => attributes.push(format!("limit = {n} : i64")),
+                _ => return Err(NoDialect("lanes that end elsewhere than their loop".to_owned())),
+            }
+        }
+        Ok(match attributes.is_empty() {
+            true => String::new(),
+            false => format!(" {{{}}}", attributes.join(", ")),
+        })
     }
 
     /// Writes a stream that the access unit computes.
@@ -101,10 +154,7 @@ impl Writer<'_> {
                     }
                     None => ("slc", String::new()),
                 };
-                let attribute = match hint {
-                    Hint::NonTemporal => " {nontemporal = true}",
-                    Hint::Temporal | Hint::TemporalL2 => "",
-                };
+                let attribute = self.load_attributes(addr, *hint)?;
                 self.out.define(format!(
                     "{dialect}.mem_stream %{}[{}]{attribute} : {}[{}] into !slc.stream<{of}>{note}",
                     tensor.name,
@@ -131,7 +181,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes what a unit does at an event. Units traverse each other as their bounds and positions say.
+    /// Writes what a unit does at an event.
     fn action(&mut self, unit: usize, event: &str, action: &Action) -> Result<(), NoDialect> {
         let unit = self.units.get(unit).cloned().unwrap_or_default();
         match action {

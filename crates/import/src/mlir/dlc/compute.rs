@@ -1,6 +1,6 @@
 //! The execute half: one case for each callback.
 
-use super::{NoDialect, Writer, elem, memory, typed};
+use super::{NoDialect, Writer, memory, typed};
 use crate::mlir::lines::Value;
 use crate::mlir::types::{Elem, Type};
 use ember_targets::dlc::{Addr, Expr, Lanes, Loop, RegisterId, Stmt, TensorId};
@@ -64,12 +64,16 @@ impl Writer<'_> {
             // The dialect has no prefetches of the execute unit, which change no value.
             Stmt::Prefetch(_) => {}
             Stmt::Matmul { .. } => return Err(NoDialect("a product of matrices".to_owned())),
-            Stmt::For(own) | Stmt::Walk(_, own) => self.repeated(own)?,
+            Stmt::For(own) => self.repeated(own, "")?,
+            Stmt::Walk(unit, own) => {
+                self.repeated(own, &format!(" {{tu = {} : i64}}", unit.index()))?;
+            }
         }
         Ok(())
     }
 
-    fn repeated(&mut self, own: &Loop) -> Result<(), NoDialect> {
+    /// Writes a loop with attributes.
+    fn repeated(&mut self, own: &Loop, attributes: &str) -> Result<(), NoDialect> {
         let (lo, _) = self.value(&own.lo)?;
         let (hi, _) = self.value(&own.hi)?;
         let step = self.out.number(own.step);
@@ -80,7 +84,7 @@ impl Writer<'_> {
         self.out.line(format!("memref.store {index}, {register}[] : memref<{of}>"));
         self.statements(&own.body)?;
         self.out.indent -= 1;
-        self.out.line("}");
+        self.out.line(format!("}}{attributes}"));
         Ok(())
     }
 
@@ -108,7 +112,7 @@ impl Writer<'_> {
     /// Returns the type of a tensor, and the type of what an address holds.
     fn held(&self, tensor: TensorId, lanes: Option<&Lanes<Expr>>) -> (String, Type) {
         let tensor = &self.program.tensors[tensor.index()];
-        let own = elem(tensor.dtype);
+        let own = Elem::of(tensor.dtype);
         let of = match lanes {
             Some(lanes) => Type::Vector(u64::from(lanes.count), own),
             None => Type::Scalar(own),
@@ -163,7 +167,9 @@ impl Writer<'_> {
                 let (register, of) = self.register(*id);
                 (self.out.define(format!("memref.load {register}[] : memref<{of}>")), of)
             }
-            Expr::Const(scalar) => (self.out.scalar(*scalar), Type::Scalar(elem(scalar.dtype()))),
+            Expr::Const(scalar) => {
+                (self.out.scalar(*scalar), Type::Scalar(Elem::of(scalar.dtype())))
+            }
             Expr::Size(id) => (self.sizes[id.index()].clone(), index),
             Expr::Load(addr) => {
                 let place = self.place(addr)?;

@@ -36,12 +36,13 @@ impl<'a> Lowering<'_, 'a> {
         let result = self.returned.iter().position(|returned| returned == value);
         let name = self.values[*value].name.trim_start_matches('%');
         let known = self
+            .names
             .interface
             .own
             .iter()
             .find(|own| own.name == name && own.dtype == elem.dtype() && own.shape == shape);
         let memory = match known {
-            Some(own) if result.is_none() && self.names.insert(own.name.clone()) => {
+            Some(own) if result.is_none() && self.names.take(&own.name) => {
                 self.declared(own.clone(), true);
                 self.memories.len() - 1
             }

@@ -236,13 +236,13 @@ impl<'a> Lowering<'_, 'a> {
             extents => format!("{}.{}", elem.dtype(), extents.join("x").replace('+', "_")),
         };
         let name = match result {
-            Some(at) => self.named(&format!("result{at}")),
+            Some(at) => self.names.named(&format!("result{at}")),
             None => {
-                let count = (1..).find(|n| !self.names.contains(&format!("{kind}.{n}")));
+                let count = (1..).find(|n| !self.names.has(&format!("{kind}.{n}")));
                 format!("{kind}.{}", count.unwrap_or(0))
             }
         };
-        self.names.insert(name.clone());
+        self.names.take(&name);
         let mut tensor = scratch(name, elem, shape);
         if result.is_some() {
             tensor.purpose = Purpose::Output;

@@ -8,7 +8,7 @@ use egg::Id;
 use ember_values::scalar::{DType, Scalar};
 
 /// The names of operands in rows.
-const NAMES: [&str; 3] = ["a", "b", "c"];
+pub(in crate::mlir) const NAMES: [&str; 3] = ["a", "b", "c"];
 
 impl<'a> Lowering<'_, 'a> {
     /// Lowers an operation on values by the first row that fits.
@@ -133,7 +133,7 @@ impl<'a> Lowering<'_, 'a> {
         let Some(elem) = of.elem() else {
             return Err(self.refused(format!("a constant of type {of}"), &operation.at));
         };
-        let scalar = number(literal.text, elem).ok_or_else(|| {
+        let scalar = literal_of(literal.text, elem).ok_or_else(|| {
             self.refused(format!("`{}` is no number of type {elem}", literal.text), &literal.at)
         })?;
         let scalar = self.scalar(scalar)?;
@@ -180,7 +180,7 @@ impl<'a> Lowering<'_, 'a> {
 }
 
 /// Parses a number of a type; hexadecimal digits are the bits of a floating-point number.
-fn number(text: &str, elem: Elem) -> Option<Scalar> {
+pub(in crate::mlir) fn literal_of(text: &str, elem: Elem) -> Option<Scalar> {
     let dtype = elem.dtype();
     match text {
         "true" => return (elem == Elem::Bit).then_some(Scalar::I64(1)),

@@ -16,6 +16,8 @@ pub(super) struct Attributes<'a> {
     pub(super) bounds: [Option<Rc<Map>>; 2],
     pub(super) segments: Vec<usize>,
     pub(super) position: Vec<i64>,
+    /// All others that are a word, number or text, by their names.
+    pub(super) others: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Reader<'a> {
@@ -47,7 +49,12 @@ impl<'a> Reader<'a> {
                         numbers.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
                 }
                 "position" => found.position = self.numbers()?,
-                _ => self.skip_attribute()?,
+                _ => {
+                    if let Word(word) | Text(word) = self.peek() {
+                        found.others.push((name, word));
+                    }
+                    self.skip_attribute()?;
+                }
             }
             // The type of a number.
             if self.takes(':') {
@@ -157,8 +164,9 @@ impl<'a> Reader<'a> {
         operation: &mut Operation<'a>,
         attributes: Attributes<'a>,
     ) -> Result<(), Refused> {
-        let Attributes { value, step, predicate, kind, map, bounds, segments, position } =
+        let Attributes { value, step, predicate, kind, map, bounds, segments, position, others } =
             attributes;
+        operation.attributes = others;
         operation.literal = value.or(step);
         operation.maps = bounds.into_iter().flatten().chain(map).collect();
         operation.groups = segments;

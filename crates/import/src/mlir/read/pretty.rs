@@ -24,7 +24,10 @@ impl<'a> Reader<'a> {
             Kind::Branch | Kind::AffineBranch => self.branch(operation),
             Kind::Yield => self.ending(operation),
             Kind::Fill | Kind::Product | Kind::ProductTransposed => self.whole(operation),
-            Kind::Callback => self.callback(operation),
+            Kind::Callback | Kind::AccessHalf => self.callback(operation),
+            Kind::ComputeHalf => self.cases(operation),
+            Kind::Unit => self.unit(operation),
+            Kind::UnitCallback | Kind::UnitOperand => self.registered(operation),
             _ => self.plain(operation),
         }
     }
@@ -230,7 +233,17 @@ impl<'a> Reader<'a> {
         self.expect('{')?;
         let region = self.region(arguments)?;
         operation.regions.push(region);
-        self.skip_dictionary()
+        self.described_by(operation)
+    }
+
+    /// Reads the attributes of an operation, if it has some.
+    pub(super) fn described_by(&mut self, operation: &mut Operation<'a>) -> Result<(), Refused> {
+        if self.takes('{') {
+            let mut attributes = Attributes::default();
+            self.attributes(&mut attributes)?;
+            operation.attributes.append(&mut attributes.others);
+        }
+        Ok(())
     }
 
     /// Reads `%c -> (T) { … } else { … }`, or the same with a set and its operands.
@@ -293,10 +306,10 @@ impl<'a> Reader<'a> {
         Ok(operation)
     }
 
-    /// Reads `{ … } : index`.
+    /// Reads `{ … } : index`; the type may be missing.
     fn callback(&mut self, mut operation: Operation<'a>) -> Result<Operation<'a>, Refused> {
         self.body(&mut operation, Vec::new())?;
-        if self.takes(':') {
+        if self.takes(':') && self.at_type() {
             self.of_type()?;
         }
         Ok(operation)
@@ -341,10 +354,7 @@ impl<'a> Reader<'a> {
                 }
                 Mark('[') => self.bracket(&mut operation)?,
                 Mark('(') => operation.operands.extend(self.values('(', ')')?),
-                Mark('{') => {
-                    self.next();
-                    self.attributes(&mut Attributes::default())?;
-                }
+                Mark('{') => self.described_by(&mut operation)?,
                 Mark(':') => {
                     self.next();
                     self.signature(&mut operation)?;

@@ -28,6 +28,7 @@ impl Reader<'_> {
                 self.angles()?;
                 Ok(Type::Struct)
             }
+            "!dlc.tu" => Ok(Type::Unit),
             word => Elem::parse(word).map(Type::Scalar).ok_or_else(|| {
                 self.refused(format!("the type `{word}` has no counterpart"), at, "not known")
             }),

@@ -1,7 +1,6 @@
 //! Callbacks: the statements and values of the execute unit.
 
 use super::{NoDialect, Value, Writer, memory};
-use crate::mlir::dlc::elem;
 use crate::mlir::product::operation;
 use crate::mlir::types::{Elem, Type};
 use egg::Id;
@@ -56,8 +55,10 @@ impl Writer<'_> {
         })?;
         let zero = self.out.scalar(Scalar::from_f64(out.dtype, 0.0));
         let (name, of) = (&out.name, memory(out));
-        self.out
-            .line(format!("linalg.fill ins({zero} : {}) outs(%{name} : {of})", elem(out.dtype)));
+        self.out.line(format!(
+            "linalg.fill ins({zero} : {}) outs(%{name} : {of})",
+            Elem::of(out.dtype)
+        ));
         self.out.line(format!(
             "{operation} ins(%{}, %{} : {}, {}) outs(%{name} : {of})",
             a.name,
@@ -72,14 +73,14 @@ impl Writer<'_> {
     fn place(&mut self, id: Id) -> Result<Place, NoDialect> {
         let forms = ["exec-element", "exec-input", "exec-output"];
         let (tensor, places) = self.address(id, forms)?;
-        let mut of = Type::Scalar(elem(tensor.dtype));
+        let mut of = Type::Scalar(Elem::of(tensor.dtype));
         let (mut names, mut mask) = (Vec::new(), None);
         for place in places {
             let (form, parts) = self.parts(place);
             let base = if form == "exec-lanes" { parts[2] } else { place };
             let (name, _) = self.value(base)?;
             if form == "exec-lanes" {
-                of = self.lanes(parts[0], elem(tensor.dtype));
+                of = self.lanes(parts[0], Elem::of(tensor.dtype));
                 let (end, _) = self.value(parts[1])?;
                 let (zero, one) = (self.out.number(0), self.out.number(1));
                 let bits = of.of(Elem::Bit);
@@ -142,7 +143,7 @@ impl Writer<'_> {
             ("exec-cast", &[to, value]) => {
                 let value = writer.value(value)?;
                 match DType::parse(&writer.term[to].to_string()) {
-                    Some(to) => writer.out.convert(value, elem(to)),
+                    Some(to) => writer.out.convert(value, Elem::of(to)),
                     None => writer.refused(to),
                 }
             }

@@ -1,0 +1,192 @@
+//! The execute half: registers, and one case for each callback.
+
+use super::{Halves, Helped, Meaning, Refused, position, typed, whole};
+use crate::mlir::rows::Kind;
+use crate::mlir::source::{Operation, Region};
+use crate::mlir::types::{Elem, Type};
+use ember_targets::dlc::{Addr, Case, Expr, Loop, Register, RegisterId, Stmt, UnitId};
+
+impl<'a> Halves<'_, 'a> {
+    /// Declares memory of rank 0 as a register.
+    pub(super) fn allocate(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
+        let of = match operation.types.first() {
+            Some(Type::Memory(extents, elem)) if extents.is_empty() => Type::Scalar(*elem),
+            Some(Type::Cell(lanes, elem)) => Type::Vector(*lanes, *elem),
+            _ => {
+                let error = self.refused("memory of the program's own", &operation.at);
+                return Err(error.with_help_boxed("memory of rank 0 is a register"));
+            }
+        };
+        let register = self.register(operation, &of)?;
+        self.give(operation, Meaning::Register(register))
+    }
+
+    /// Declares a register, called after the result of an operation.
+    fn register(&mut self, operation: &Operation<'a>, of: &Type) -> Result<RegisterId, Refused> {
+        let Some(ty) = typed(of) else {
+            return Err(self.refused(format!("a register of {of}"), &operation.at));
+        };
+        let at = self.program.registers.len();
+        self.program.registers.push(Register { name: format!("r{at}"), ty });
+        self.registers.push(0);
+        Ok(RegisterId(position(at)))
+    }
+
+    /// Reads the cases, which callbacks call by their numbers from 1.
+    pub(super) fn cases(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
+        // Cases run in any order, and again and again.
+        operation.regions.iter().for_each(|region| self.wrote(region));
+        let mut cases: Vec<(usize, Case)> = Vec::new();
+        for (number, region) in operation.numbers.iter().zip(&operation.regions) {
+            let mut body = Vec::new();
+            for own in &region.operations {
+                self.statement(own, &mut body)?;
+            }
+            let at = usize::try_from(*number).unwrap_or(0);
+            cases.push((at, Case { name: format!("case{number}"), body }));
+        }
+        cases.sort_by_key(|(at, _)| *at);
+        if !cases.iter().map(|(at, _)| *at).eq(1..=cases.len()) {
+            let error = self.refused("cases have the numbers from 1 on", &operation.at);
+            return Err(error.with_help_boxed("write `case 1 { … } case 2 { … }`"));
+        }
+        self.program.cases = cases.into_iter().map(|(_, case)| case).collect();
+        Ok(())
+    }
+
+    /// Reads an operation of the execute half: statements are added to a list, values are kept.
+    pub(super) fn statement(
+        &mut self,
+        operation: &Operation<'a>,
+        list: &mut Vec<Stmt>,
+    ) -> Result<(), Refused> {
+        match operation.kind {
+            Kind::Yield => Ok(()),
+            Kind::Pop => {
+                let of = operation.types.first().cloned().unwrap_or(Type::Scalar(Elem::Bit));
+                let register = self.register(operation, &of)?;
+                list.push(Stmt::Pop(register));
+                self.wrote_register(register);
+                let popped = self.number_of(Expr::Register(register), of);
+                self.give(operation, popped)
+            }
+            Kind::Store => self.store(operation, list),
+            Kind::MaskedStore => {
+                let value = self.number(operation, operation.operands.len().saturating_sub(1))?;
+                let places = 1..operation.operands.len().saturating_sub(2);
+                let lanes = self.lanes(operation, places.end)?;
+                let addr = self.addr(operation, 0, places, Some(lanes))?;
+                self.stored(operation, addr, value.expr, list)
+            }
+            Kind::Loop => self.repeated(operation, list),
+            _ => self.value(operation),
+        }
+    }
+
+    /// Reads a store into a register or tensor.
+    fn store(&mut self, operation: &Operation<'a>, list: &mut Vec<Stmt>) -> Result<(), Refused> {
+        let value = self.number(operation, 0)?;
+        if let Meaning::Register(register) = *self.meaning(operation, 1)? {
+            // What is popped only to be kept is popped into the register.
+            let is_only_use = self.values[self.operand(operation, 0)?.0].uses == 1;
+            let popped = |last: &mut Stmt| matches!(last, Stmt::Pop(own) if is_only_use && value.expr == Expr::Register(*own));
+            let statement = match list.pop_if(popped) {
+                Some(_) => Stmt::Pop(register),
+                None => Stmt::Set(register, value.expr),
+            };
+            list.push(statement);
+            self.wrote_register(register);
+            return Ok(());
+        }
+        let addr = self.addr(operation, 1, 2..operation.operands.len(), None)?;
+        self.stored(operation, addr, value.expr, list)
+    }
+
+    /// Notes that a register is written now.
+    fn wrote_register(&mut self, register: RegisterId) {
+        self.clock += 1;
+        if let Some(written) = self.registers.get_mut(register.index()) {
+            *written = self.clock;
+        }
+    }
+
+    /// Notes that all is written that the operations of a region write.
+    fn wrote(&mut self, region: &Region<'a>) {
+        self.clock += 1;
+        for memory in &region.written {
+            let written = match self.meanings[*memory] {
+                Some(Meaning::Register(register)) => self.registers.get_mut(register.index()),
+                Some(Meaning::Memory(tensor)) => self.tensors.get_mut(tensor.index()),
+                _ => None,
+            };
+            if let Some(written) = written {
+                *written = self.clock;
+            }
+        }
+    }
+
+    /// Adds a store into a tensor. A value that the element is an operand of is accumulated.
+    fn stored(
+        &mut self,
+        operation: &Operation<'a>,
+        addr: Addr<Expr>,
+        value: Expr,
+        list: &mut Vec<Stmt>,
+    ) -> Result<(), Refused> {
+        self.clock += 1;
+        let Some(written) = self.tensors.get_mut(addr.tensor.index()) else {
+            return Err(self.unfit(operation, 0, "a tensor"));
+        };
+        *written = self.clock;
+        list.push(match value {
+            Expr::Binary(op, before, value) if *before == Expr::Load(Box::new(addr.clone())) => {
+                Stmt::Accumulate(op, addr, *value)
+            }
+            value => Stmt::Store(addr, value),
+        });
+        Ok(())
+    }
+
+    /// Reads a loop; one that follows a unit says which.
+    fn repeated(&mut self, operation: &Operation<'a>, list: &mut Vec<Stmt>) -> Result<(), Refused> {
+        let (lo, hi) = (self.number(operation, 0)?.expr, self.number(operation, 1)?.expr);
+        let Some(step) = whole(&self.number(operation, 2)?.expr).filter(|step| *step > 0) else {
+            return Err(self.unfit(operation, 2, "a constant above 0"));
+        };
+        let region = self.region(operation, 0)?;
+        let [(index, _)] = region.arguments[..] else {
+            return Err(self.refused("a loop that carries values", &operation.at));
+        };
+        // What the body writes has changed when the next iteration starts.
+        self.wrote(region);
+        // The register that a body keeps its index in at once is the variable.
+        let kept = region.operations.first().and_then(|first| {
+            match self.meanings[first.operands.get(1)?.0] {
+                Some(Meaning::Register(register))
+                    if first.kind == Kind::Store && first.operands[0].0 == index =>
+                {
+                    Some(register)
+                }
+                _ => None,
+            }
+        });
+        let index_type = Type::Scalar(Elem::Index);
+        let var = match kept {
+            Some(register) => register,
+            None => self.register(operation, &index_type)?,
+        };
+        self.wrote_register(var);
+        self.meanings[index] = Some(self.number_of(Expr::Register(var), index_type));
+        let mut body = Vec::new();
+        for own in &region.operations[usize::from(kept.is_some())..] {
+            self.statement(own, &mut body)?;
+        }
+        let own = Loop { var, lo, hi, step, body };
+        let unit = operation.attribute("tu").and_then(|unit| unit.parse::<u32>().ok());
+        list.push(match unit {
+            Some(unit) => Stmt::Walk(UnitId(unit), own),
+            None => Stmt::For(own),
+        });
+        Ok(())
+    }
+}
