@@ -184,7 +184,7 @@ impl<'r, 'a> Halves<'r, 'a> {
             match actions.filter(|actions| place <= actions.len()) {
                 Some(actions) => actions.insert(place, Action::Traverse(unit)),
                 None => {
-                    let message = "a unit inside of another stands among its actions";
+                    let message = "a unit is traversed at a place that there is not";
                     return Err(self.refused(message, &at).with_help_boxed(
                         "write `{in = UNIT, event = \"ite\", place = NUMBER}`, all from 0, and only \
                          `{place = NUMBER}` for the outermost unit",

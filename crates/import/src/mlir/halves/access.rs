@@ -191,8 +191,8 @@ impl<'a> Halves<'_, 'a> {
                 Ok(())
             }
             None => {
-                let error = self.refused(format!("the event `{event}`"), &operation.at);
-                Err(error.with_help_boxed("units have the events beg, ite and end"))
+                let error = self.refused(format!("units have no event `{event}`"), &operation.at);
+                Err(error.with_help_boxed("write beg, ite or end"))
             }
         }
     }
