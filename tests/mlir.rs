@@ -193,7 +193,8 @@ fn examples_in_the_dialect_of_the_two_halves_read_back() {
             }
         }
     }
-    assert!(read >= 20, "{read} programs were read back");
+    // All schedules but `search` of four examples, and three of `kg_scorer`.
+    assert!(read >= 4 * 4 + 3, "{read} programs were read back");
 }
 
 #[test]
