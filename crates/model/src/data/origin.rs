@@ -58,7 +58,7 @@ impl<'a> Maker<'a> {
 
     fn build(&self, origin: &Origin) -> Result<Built, Problem> {
         match origin {
-            Origin::Graph { from: GraphFrom::Drawn(drawn), batch } => {
+            Origin::Graph { from: GraphFrom::Drawn(drawn), batch, .. } => {
                 let rows = batch.unwrap_or(drawn.nodes);
                 // The estimate assumes that rows of the batch have the average number of entries.
                 let share = rows.min(drawn.nodes) as f64 / drawn.nodes.max(1) as f64;
@@ -71,7 +71,7 @@ impl<'a> Maker<'a> {
                 }
                 Ok(Built::Graph(drawn.generate(self.seed)?.matrix(rows)))
             }
-            Origin::Graph { from: GraphFrom::File { path, options }, batch } => {
+            Origin::Graph { from: GraphFrom::File { path, options }, batch, .. } => {
                 let full = self.model.data.directory.join(path);
                 let read = graph::read(self.model.data.files.as_ref(), &full, options);
                 let mut graph = read.map_err(|problem| Problem {

@@ -102,6 +102,8 @@ pub enum Origin {
         from: GraphFrom,
         /// The number of rows to take; all rows if not given.
         batch: Option<u64>,
+        /// True if the whole graph, which is drawn, is the batch.
+        grows: bool,
     },
     /// `(triples NAME …)`.
     Triples {
@@ -184,6 +186,10 @@ impl DataSpec {
             }
         }
         for (origin, _) in self.origins.values_mut() {
+            if let Origin::Graph { from: GraphFrom::Drawn(graph), grows: true, .. } = origin {
+                scale(&mut graph.nodes);
+                scale(&mut graph.edges);
+            }
             let (Origin::Graph { batch, .. } | Origin::Triples { batch, .. }) = origin;
             batch.iter_mut().for_each(scale);
         }
