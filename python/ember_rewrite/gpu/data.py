@@ -187,17 +187,21 @@ class _Drawing:
         if "rmat" not in given or given.get("batch"):
             raise Unsupported("a graph that is not a whole one of `(rmat …)`")
         size = {part[0]: int(part[1]) for part in given["rmat"]}
-        grows = self._scaled if "batch" in given else int
-        nodes, edges = grows(size["nodes"]), grows(size["edges"])
-        rows, columns = self._edges(nodes, edges)
+        nodes = size["nodes"]
+        rows, columns = self._edges(nodes, size["edges"])
         scatter = torch.randperm(nodes, device=self.device, generator=self.generator)
         rows, columns = scatter[rows], scatter[columns]
         if "undirected" in given:
             away = rows != columns
             rows, columns = torch.cat([rows, columns[away]]), torch.cat([columns, rows[away]])
         order = torch.argsort(rows * nodes + columns)
-        lengths = torch.bincount(rows, minlength=nodes)
-        return torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]), columns[order]
+        lengths, columns = torch.bincount(rows, minlength=nodes), columns[order]
+        if "batch" in given:
+            # A batch of graphs is one graph that has all of them side by side.
+            copies = self._scaled(1)
+            copy = torch.arange(copies, device=self.device).repeat_interleave(len(columns))
+            lengths, columns = lengths.repeat(copies), columns.repeat(copies) + copy * nodes
+        return torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]), columns
 
     def _edges(self, nodes: int, edges: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Draws the quadrants of each edge, level by level; edges outside the nodes are drawn again."""
