@@ -64,6 +64,8 @@ struct Place {
 struct Bench {
     /// A row for each workload.
     workloads: Vec<Row>,
+    /// Our machine beside a GPU, if a comparison was requested.
+    gpu: Option<crate::gpu::Summary>,
 }
 
 /// The result of `verify --mutants`.
