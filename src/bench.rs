@@ -41,8 +41,8 @@ pub struct Bench {
     pub part: Part,
     /// The factors of the workloads' batches, at least one.
     pub scales: Vec<f64>,
-    /// A GPU to compare with: a name, a description or measurements.
-    pub gpu: Option<String>,
+    /// The GPUs to compare with, each a name, a description or measurements.
+    pub gpus: Vec<String>,
     /// A file of published figures to compare with.
     pub compare: Option<PathBuf>,
     /// The output file of a plot.
@@ -56,8 +56,8 @@ pub struct Bench {
 pub struct Done {
     /// One row for each workload and factor of its batch.
     pub rows: Vec<Row>,
-    /// The comparison with a GPU, if one was requested.
-    pub gpu: Option<gpu::Summary>,
+    /// The comparison with each GPU.
+    pub gpus: Vec<gpu::Summary>,
     /// The table in readable form.
     pub text: String,
 }
@@ -71,7 +71,8 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
     // Errors of the rules, the machine or the GPU are reported once, not for every workload.
     let rules = rules::load(sources, &bench.options.rules).map(|_| ());
     let machine = machines::load(sources, &bench.options.target);
-    let compared = bench.gpu.as_deref().map(|gpu| gpu::Compared::load(sources, gpu)).transpose();
+    let compared: Checked<Vec<_>> =
+        bench.gpus.iter().map(|gpu| gpu::Compared::load(sources, gpu)).collect();
     let (machine, compared) = match (rules, machine, compared) {
         (Ok(()), Ok(machine), Ok(compared)) => (machine, compared),
         (rules, machine, compared) => {
@@ -80,8 +81,8 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
         }
     };
     let named = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    if let Some(compared) = &compared {
-        let names: Vec<String> = workloads.iter().map(|(_, path)| named(path)).collect();
+    let names: Vec<String> = workloads.iter().map(|(_, path)| named(path)).collect();
+    for compared in &compared {
         compared.has(names.iter().map(String::as_str))?;
     }
     let mut rows = Vec::new();
@@ -93,9 +94,7 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
         let measured = measure(sources, path, &bench.options, scale, Scope::Compared, line);
         let measured = measured.and_then(|report| {
             let mut row = Row::of(at.clone(), family.clone(), &report);
-            if let Some(compared) = &compared {
-                row.gpu = beside(sources, path, bench, scale, &report, compared)?;
-            }
+            row.gpus = beside(sources, path, bench, scale, &report, &compared)?;
             Ok(row)
         });
         let mut row = measured.unwrap_or_else(|errors| {
@@ -115,9 +114,10 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
     if let Some(published) = &published {
         text += &published.report(&rows);
     }
-    let summary = compared.map(|compared| gpu::Summary::of(&compared, &machine, &rows));
-    if let Some(summary) = &summary {
-        text += &gpu::text(summary, &rows);
+    let summary = |(at, compared)| gpu::Summary::of(compared, &machine, &rows, at);
+    let gpus: Vec<gpu::Summary> = compared.iter().enumerate().map(summary).collect();
+    if !gpus.is_empty() {
+        text += &gpu::text(&gpus, &rows);
     }
     if let Some(path) = &bench.svg {
         let drawn = plot::draw(&rows)
@@ -126,22 +126,24 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
             vec![Diagnostic::global(format!("{}: cannot write: {e}", path.display()))]
         })?;
     }
-    Ok(Done { rows, gpu: summary, text })
+    Ok(Done { rows, gpus, text })
 }
 
-/// Compares the best program of a workload with a GPU; `None` if it did not end.
+/// Compares the best program of a workload with each GPU; with none if it did not end.
 fn beside(
     sources: &mut Sources,
     path: &Path,
     bench: &Bench,
     scale: f64,
     report: &Report,
-    compared: &gpu::Compared,
-) -> Checked<Option<gpu::Beside>> {
-    let (inputs, options) = read(sources, path, &bench.options, scale)?;
+    compared: &[gpu::Compared],
+) -> Checked<Vec<gpu::Beside>> {
     let best = &report.best.record;
     let ran = best.time_s.filter(|seconds| *seconds > 0.0).map(|seconds| (seconds, best.energy_j));
-    ran.map(|ran| gpu::Beside::of(compared, &inputs, scale, options.seed, ran)).transpose()
+    let Some(ran) = ran.filter(|_| !compared.is_empty()) else { return Ok(Vec::new()) };
+    let (inputs, options) = read(sources, path, &bench.options, scale)?;
+    let each = compared.iter();
+    each.map(|gpu| gpu::Beside::of(gpu, &inputs, scale, options.seed, ran)).collect()
 }
 
 /// Returns the families and files of the selected workloads: the given models, or those of the folder in alphabetical

@@ -46,9 +46,9 @@ pub struct Row {
     /// The published cache accesses of the workload, by program and hint.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub published_llc_loads: Programs<BTreeMap<String, Beside>>,
-    /// Our machine beside a GPU, if a comparison was requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gpu: Option<gpu::Beside>,
+    /// Our machine beside each GPU that a comparison was requested with, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<gpu::Beside>,
     /// The errors of a workload that is not valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
@@ -195,7 +195,7 @@ impl Row {
                 .collect(),
             published: BTreeMap::new(),
             published_llc_loads: BTreeMap::new(),
-            gpu: None,
+            gpus: Vec::new(),
             errors,
         }
     }
@@ -220,7 +220,7 @@ impl Row {
             llc_loads_per_thousand_elements: BTreeMap::new(),
             published: BTreeMap::new(),
             published_llc_loads: BTreeMap::new(),
-            gpu: None,
+            gpus: Vec::new(),
             errors: vec![why],
         }
     }

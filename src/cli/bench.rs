@@ -41,9 +41,9 @@ pub(super) struct BenchArgs {
     )]
     scale: Vec<f64>,
     /// Prints a GPU beside our machine: one of t4, a100, h100 and h200, the file of a description (.toml), or of
-    /// measurements (.json).
+    /// measurements (.json). May be given again.
     #[arg(long, value_name = "NAME|FILE")]
-    gpu: Option<String>,
+    gpu: Vec<String>,
     /// Prints published figures beside ours, such as workloads/published.json.
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
@@ -86,7 +86,7 @@ impl BenchArgs {
             filter: self.filter.clone(),
             part: self.part,
             scales: self.scale.clone(),
-            gpu: self.gpu.clone(),
+            gpus: self.gpu.clone(),
             compare: self.compare.clone(),
             svg: self.svg.clone(),
             options: Options {
@@ -104,9 +104,9 @@ impl BenchArgs {
         if let Some(path) = &self.html {
             write_output(path, html::page(&Page::Bench { workloads: &done.rows }))?;
         }
-        let result = match &done.gpu {
-            Some(gpu) => json!({ "workloads": done.rows, "gpu": gpu }),
-            None => json!({ "workloads": done.rows }),
+        let result = match done.gpus.as_slice() {
+            [] => json!({ "workloads": done.rows }),
+            gpus => json!({ "workloads": done.rows, "gpus": gpus }),
         };
         let text = if self.json { to_json(&result) } else { done.text };
         write_result(self.output.as_deref(), &text)?;

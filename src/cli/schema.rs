@@ -64,8 +64,9 @@ struct Place {
 struct Bench {
     /// A row for each workload.
     workloads: Vec<Row>,
-    /// Our machine beside a GPU, if a comparison was requested.
-    gpu: Option<crate::gpu::Summary>,
+    /// The comparison with each GPU, if any was requested.
+    #[serde(default)]
+    gpus: Vec<crate::gpu::Summary>,
 }
 
 /// The result of `verify --mutants`.

@@ -15,6 +15,8 @@ const MODELLED_WORK: f64 = 1.5e9;
 /// A workload on our machine beside the same on a GPU.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Beside {
+    /// The GPU.
+    pub gpu: String,
     /// Seconds that one of our cores takes for its batch.
     pub core_seconds: f64,
     /// The simulated energy of that, in joules.
@@ -85,6 +87,7 @@ impl Beside {
             })
         };
         Ok(Beside {
+            gpu: compared.name().to_owned(),
             core_seconds,
             core_joules,
             equal_bandwidth: at(compared.gb_per_s() / core_gb_per_s(machine))?,
@@ -198,9 +201,9 @@ pub struct ModelError {
 }
 
 impl Summary {
-    /// Summarises the rows.
-    pub(crate) fn of(compared: &Compared, machine: &Machine, rows: &[Row]) -> Summary {
-        let besides = || rows.iter().filter_map(|row| row.gpu.as_ref());
+    /// Summarises the rows for the GPU at a place in them.
+    pub(crate) fn of(compared: &Compared, machine: &Machine, rows: &[Row], at: usize) -> Summary {
+        let besides = || rows.iter().filter_map(|row| row.gpus.get(at));
         let means = |pick: fn(&Beside) -> At| {
             let mean = |of: fn(At) -> f64| geometric_mean(besides().map(|b| of(pick(b))));
             Some(Means {
@@ -213,7 +216,7 @@ impl Summary {
         // A workload at several batches has the same points each time.
         let mut seen = Vec::new();
         for row in rows {
-            let key = row.gpu.as_ref().map(|gpu| (row.model.as_str(), &gpu.modelled));
+            let key = row.gpus.get(at).map(|gpu| (row.model.as_str(), &gpu.modelled));
             if let Some((name, points)) = key
                 && seen.iter().all(|(other, _)| *other != name)
             {
@@ -269,18 +272,19 @@ fn assumptions(compared: &Compared) -> Vec<String> {
     .into();
     all.push(match compared {
         Compared::Described(gpu) => format!(
-            "The GPU's times are estimates, with the efficiencies of its description: {:.0} % of \
+            "The times of {} are estimates, with the efficiencies of its description: {:.0} % of \
              bandwidth in order, {:.0} % at random, {:.0} % of multiply-adds, {} us a launch.",
+            gpu.name,
             100.0 * gpu.efficiency.stream,
             100.0 * gpu.efficiency.gather,
             100.0 * gpu.efficiency.product,
             gpu.launches.launch_us,
         ),
         Compared::Measured(measured, _) => format!(
-            "The GPU's times are those of the fastest of several ways in PyTorch {}, medians by the \
+            "The times of {} are those of the fastest of several ways in PyTorch {}, medians by the \
              GPU's own clock. Between two measured batches they are interpolated, beyond the \
              greatest in proportion.",
-            measured.torch
+            measured.device.name, measured.torch
         ),
     });
     all

@@ -3,12 +3,33 @@
 use super::beside::{At, Beside, Means, Summary};
 use crate::bench::Row;
 use ember_tools::tables::{grouped, narrow, prefixed, wrapped};
+use itertools::Itertools;
 use std::fmt::Write;
 
-/// Returns the tables at equal bandwidth and at equal power, the means beside the published claim, and what all of it
-/// assumes.
-pub(crate) fn text(summary: &Summary, rows: &[Row]) -> String {
-    let Summary { gpu, times, gpu_gb_per_s, gpu_w, core_gb_per_s, core_w, .. } = summary;
+/// Returns the tables of each GPU at equal bandwidth and at equal power, the means beside the published claim, and what
+/// all of it assumes.
+pub(crate) fn text(summaries: &[Summary], rows: &[Row]) -> String {
+    let mut out = String::new();
+    for (at, summary) in summaries.iter().enumerate() {
+        out += &one(summary, rows, at);
+    }
+    if let Some(published) = summaries.first().map(|summary| summary.published) {
+        let line = format!(
+            "Published: {} times the performance and {} times the performance per watt of GPUs \
+             ({}).",
+            published.speed, published.speed_per_watt, published.source
+        );
+        let _ = writeln!(out, "\n{}", wrapped(&line));
+    }
+    let _ = writeln!(out, "\nAssumed:");
+    for assumption in summaries.iter().flat_map(|summary| &summary.assumptions).unique() {
+        let _ = writeln!(out, "{}", wrapped(&format!("- {assumption}")));
+    }
+    out
+}
+
+fn one(summary: &Summary, rows: &[Row], at: usize) -> String {
+    let Summary { gpu, times, gpu_gb_per_s, gpu_w, core_gb_per_s, core_w, published, .. } = summary;
     let title = format!(
         "Beside {gpu} ({times}): {} GB/s and {} W; one of our cores: {core_gb_per_s} GB/s and \
          {core_w} W",
@@ -23,8 +44,8 @@ pub(crate) fn text(summary: &Summary, rows: &[Row]) -> String {
     ];
     for (what, means, pick) in sections {
         let Some(means) = means else { continue };
-        let _ = writeln!(out, "\nAt equal {what}: {:.1} cores\n{}", means.cores, table(rows, pick));
-        let published = summary.published;
+        let table = table(rows, at, pick);
+        let _ = writeln!(out, "\nAt equal {what}: {:.1} cores\n{table}", means.cores);
         let verdict = |ours: f64, published: f64| match ours {
             ours if ours < 1.0 => "less than the GPU's",
             ours if ours < published => "less than published",
@@ -40,31 +61,21 @@ pub(crate) fn text(summary: &Summary, rows: &[Row]) -> String {
         );
         let _ = writeln!(out, "{}", wrapped(&line));
     }
-    let published = summary.published;
-    let line = format!(
-        "Published: {} times the performance and {} times the performance per watt of GPUs ({}).",
-        published.speed, published.speed_per_watt, published.source
-    );
-    let _ = writeln!(out, "\n{}", wrapped(&line));
     if let Some(error) = summary.model_error {
         let line = format!(
             "The analytic model of {gpu} is off by a factor of {:.2} in the geometric mean over {} \
              measurements, of {:.2} at most; its times are {:.2} of the measured ones.",
             error.mean, error.points, error.worst, error.bias
         );
-        let _ = writeln!(out, "{}", wrapped(&line));
-    }
-    let _ = writeln!(out, "\nAssumed:");
-    for assumption in &summary.assumptions {
-        let _ = writeln!(out, "{}", wrapped(&format!("- {assumption}")));
+        let _ = writeln!(out, "\n{}", wrapped(&line));
     }
     out
 }
 
-fn table(rows: &[Row], pick: fn(&Beside) -> At) -> String {
+fn table(rows: &[Row], at: usize, pick: fn(&Beside) -> At) -> String {
     let mut table = narrow(&["workload", "ours", "GPU", "speed", "per watt", "energy"]);
     for row in rows {
-        let cells = match &row.gpu {
+        let cells = match row.gpus.get(at) {
             None => vec!["-".to_owned(); 5],
             Some(beside) => {
                 let at = pick(beside);

@@ -133,6 +133,8 @@ def run(given: argparse.Namespace) -> int:
 
                 def function(runnable):
                     if not made:
+                        # What was compiled of other models counts towards a limit of PyTorch's.
+                        torch._dynamo.reset()
                         made.append(torch.compile(runnable.__call__, dynamic=True))
                     return made[0]
 
