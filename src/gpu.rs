@@ -2,6 +2,8 @@
 //! bandwidth and at equal power. The book's page "Beside a GPU" states the formulas.
 
 mod beside;
+#[cfg(test)]
+mod fit;
 mod measured;
 mod table;
 mod time;
@@ -12,9 +14,9 @@ use ember_language::diagnostic::{Checked, Diagnostic, Sources, Span};
 use ember_language::load;
 use ember_language::suggest;
 use ember_model::Model;
-use ember_targets::machine::gpu::{Gpu, SHIPPED};
+use ember_targets::machine::gpu::Gpu;
 use measured::Measured;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) use beside::{Beside, Summary};
 pub(crate) use table::text;
@@ -35,39 +37,27 @@ impl Compared {
         if name.ends_with(".json") {
             let measured = Measured::read(sources.files().as_ref(), Path::new(name))?;
             let device = measured.device.name.to_lowercase();
-            let known =
-                SHIPPED.iter().find(|(name, _)| device.split([' ', '-']).any(|w| w == *name));
-            let described = known.and_then(|(_, text)| Gpu::parse(text).ok());
+            let is_named = |known: &String| device.split([' ', '-']).any(|word| word == known);
+            let known = shipped().into_iter().find(is_named);
+            let described = known.map(|name| described(sources, &path(&name))).transpose()?;
             return Ok(Compared::Measured(Box::new(measured), described.map(Box::new)));
         }
         if name.contains(std::path::MAIN_SEPARATOR) || name.ends_with(".toml") {
-            let file = load::load(sources, Path::new(name))?;
-            let text = sources.get(file).text.clone();
-            let parsed = Gpu::parse(&text).map_err(|errors| {
-                let placed = errors.into_iter().map(|error| {
-                    let range = error.range.unwrap_or(text.len()..text.len());
-                    let span = Span::new(file, range);
-                    let shown = Diagnostic::error(error.message, span, "in this description");
-                    if error.help.is_empty() { shown } else { shown.with_help(error.help) }
-                });
-                placed.collect::<Vec<_>>()
-            })?;
-            return Ok(Compared::Described(Box::new(parsed)));
+            let gpu = described(sources, Path::new(name))?;
+            return Ok(Compared::Described(Box::new(gpu)));
         }
-        let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
-            let known = suggest::list(SHIPPED.iter().map(|(name, _)| *name));
+        let known = shipped();
+        if known.iter().all(|other| other != name) {
+            let known = suggest::list(known.iter().map(String::as_str));
             let help = format!(
                 "one of {known}; or the path of a description (`.toml`) or of measurements \
                  (`.json`)"
             );
             let error = Diagnostic::global(format!("no GPU is named `{name}`"));
             return Err(vec![error.with_help(help)]);
-        };
-        let parsed = Gpu::parse(text).map_err(|errors| {
-            let errors = errors.into_iter().map(|error| Diagnostic::global(error.message));
-            errors.collect::<Vec<_>>()
-        })?;
-        Ok(Compared::Described(Box::new(parsed)))
+        }
+        let gpu = described(sources, &path(name))?;
+        Ok(Compared::Described(Box::new(gpu)))
     }
 
     /// Returns an error if these are measurements that lack one of the models.
@@ -119,6 +109,34 @@ impl Compared {
             }
         }
     }
+}
+
+/// The folder of the shipped descriptions, among the shipped files.
+const FOLDER: &str = "targets/gpu";
+
+/// Returns the names of the shipped descriptions.
+fn shipped() -> Vec<String> {
+    let own = crate::shipped::files().filter(|(path, _)| path.starts_with(FOLDER));
+    own.filter_map(|(path, _)| Some(path.file_stem()?.to_string_lossy().into_owned())).collect()
+}
+
+/// Returns the path of a shipped description.
+fn path(name: &str) -> PathBuf {
+    Path::new(crate::shipped::ROOT).join(FOLDER).join(format!("{name}.toml"))
+}
+
+/// Reads a description.
+fn described(sources: &mut Sources, path: &Path) -> Checked<Gpu> {
+    let file = load::load(sources, path)?;
+    let text = sources.get(file).text.clone();
+    Gpu::parse(&text).map_err(|errors| {
+        let placed = errors.into_iter().map(|error| {
+            let span = Span::new(file, error.range.unwrap_or(text.len()..text.len()));
+            let shown = Diagnostic::error(error.message, span, "in this description");
+            if error.help.is_empty() { shown } else { shown.with_help(error.help) }
+        });
+        placed.collect()
+    })
 }
 
 /// Returns the seconds that the analytic model gives a model whose batch is multiplied by `times`.

@@ -273,12 +273,13 @@ fn assumptions(compared: &Compared) -> Vec<String> {
     all.push(match compared {
         Compared::Described(gpu) => format!(
             "The times of {} are estimates, with the efficiencies of its description: {:.0} % of \
-             bandwidth in order, {:.0} % at random, {:.0} % of multiply-adds, {} us a launch.",
+             memory's bandwidth, {:.0} % of the cache's, {:.0} % of multiply-adds, and {} us for each \
+             kernel.",
             gpu.name,
             100.0 * gpu.efficiency.stream,
-            100.0 * gpu.efficiency.gather,
+            100.0 * gpu.efficiency.cache,
             100.0 * gpu.efficiency.product,
-            gpu.launches.launch_us,
+            gpu.launches.launch_us + gpu.launches.cold_us,
         ),
         Compared::Measured(measured, _) => format!(
             "The times of {} are those of the fastest of several ways in PyTorch {}, medians by the \

@@ -23,15 +23,13 @@ const WARP_BYTES: u64 = 128;
 /// One kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Launch {
-    /// Bytes read from and written to memory in order.
-    pub streamed: f64,
-    /// Bytes of rows at random that come from memory.
-    pub gathered: f64,
+    /// Bytes read from and written to memory.
+    pub memory: f64,
     /// Bytes that the last-level cache serves.
     pub cached: f64,
-    /// Loads of a row, or of a part of it, by a warp.
+    /// Loads of a row of a bag, or of a part of the row, by a warp.
     pub loads: f64,
-    /// The most rows that one warp sums, one after the other.
+    /// The rows of the longest bag.
     pub longest: f64,
     /// Multiply-adds of products of matrices.
     pub products: f64,
@@ -139,7 +137,7 @@ impl Counter<'_> {
         if near && bytes <= self.gpu.memory.l2_bytes as f64 {
             self.launch.cached += bytes;
         } else {
-            self.launch.streamed += bytes;
+            self.launch.memory += bytes;
         }
     }
 
@@ -153,18 +151,21 @@ impl Counter<'_> {
         }
         let tables: BTreeMap<&str, Vec<TensorId>> =
             looked_up(call).into_group_map().into_iter().collect();
+        let mut loads = 0.0;
         for (operand, value) in call.tensors() {
             match (&operand.role, tables.get(operand.name)) {
                 (Role::Scratch, _) => {}
                 (_, Some(positions)) => {
                     for by in positions {
-                        self.rows(value, *by);
+                        loads += self.rows(value, *by);
                     }
                 }
                 (_, None) => self.expression(value),
             }
         }
+        // Rows that are not summed do not wait for one another.
         if let Some(offsets) = call.stored("offsets") {
+            self.launch.loads += loads;
             self.launch.longest = self.launch.longest.max(self.longest(offsets));
         }
     }
@@ -183,8 +184,9 @@ impl Counter<'_> {
         lengths.max().unwrap_or(0) as f64
     }
 
-    /// Counts lookups of the rows of a table.
-    fn rows(&mut self, table: &Expr, by: TensorId) {
+    /// Counts lookups of the rows of a table, and returns the loads by warps.
+    fn rows(&mut self, table: &Expr, by: TensorId) -> f64 {
+        let mut loads = 0.0;
         let by_row: BTreeSet<TensorId> = table.by_row().into_iter().collect();
         let others = table.walk().flat_map(Expr::tensors).filter(|id| !by_row.contains(id));
         self.whole.extend(others);
@@ -196,8 +198,7 @@ impl Counter<'_> {
             let bytes = tensor.dtype.bytes_of(width.fold(1, u64::saturating_mul));
             let bytes = bytes.next_multiple_of(self.gpu.memory.sector_bytes);
             let lookups = positions.len() as f64;
-            self.launch.loads += lookups * bytes.div_ceil(WARP_BYTES) as f64;
-            self.launch.longest = self.launch.longest.max(1.0);
+            loads += lookups * bytes.div_ceil(WARP_BYTES) as f64;
             if !self.model.is_input(id) && self.bytes(id) <= self.gpu.memory.l2_bytes as f64 {
                 self.launch.cached += lookups * bytes as f64;
                 continue;
@@ -206,6 +207,7 @@ impl Counter<'_> {
             let runs = positions.iter().dedup_with_count();
             self.counts.extend(runs.map(|(count, _)| (count as u64, bytes)));
         }
+        loads
     }
 
     /// Divides the lookups between cache and memory.
@@ -215,7 +217,7 @@ impl Counter<'_> {
         for (count, bytes) in self.counts {
             let from_memory = if bytes <= room { 1 } else { count };
             room = room.saturating_sub(bytes);
-            self.launch.gathered += (from_memory * bytes) as f64;
+            self.launch.memory += (from_memory * bytes) as f64;
             self.launch.cached += ((count - from_memory) * bytes) as f64;
         }
         self.launch
@@ -227,14 +229,17 @@ mod tests {
     use super::*;
     use ember_host::Disk;
     use ember_language::diagnostic::Sources;
-    use ember_targets::machine::gpu::SHIPPED;
 
     fn of(text: &str) -> Vec<Launch> {
         let mut sources = Sources::new(Disk);
         let file = sources.add("<test>", format!("(model m {text})"));
         let model = Model::parse(&sources, file).unwrap_or_else(|e| panic!("{e:#?}"));
         let instance = model.instantiate(None).unwrap_or_else(|e| panic!("{e:#?}"));
-        launches(&model, &instance, &Gpu::parse(SHIPPED[0].1).expect("a description"))
+        launches(
+            &model,
+            &instance,
+            &Gpu::parse(include_str!("../../targets/gpu/t4.toml")).expect("a description"),
+        )
     }
 
     #[test]
@@ -246,15 +251,14 @@ mod tests {
               (i (values 0 0 3)) (o (values 0 2 3)))");
         // Rows are a sector of 32 bytes. Row 0 comes from memory once; two bags of 32 bytes stay in the cache.
         let lookup = Launch {
-            streamed: 3.0 * 8.0 + 3.0 * 8.0,
-            gathered: 2.0 * 32.0,
+            memory: 3.0 * 8.0 + 3.0 * 8.0 + 2.0 * 32.0,
             cached: 32.0 + 64.0,
             loads: 3.0,
             longest: 2.0,
             products: 0.0,
         };
         let product = Launch {
-            streamed: 8.0 * 4.0 * 4.0 + 2.0 * 4.0 * 4.0,
+            memory: 8.0 * 4.0 * 4.0 + 2.0 * 4.0 * 4.0,
             cached: 64.0,
             products: 2.0 * 8.0 * 4.0,
             ..Launch::default()

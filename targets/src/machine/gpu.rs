@@ -38,18 +38,24 @@ schema! {
         start_us: f64, Real "us" 0, 10000;
         /// Each further kernel of a recorded graph.
         launch_us: f64, Real "us" 0, 10000;
+        /// What a kernel takes, beyond that, that finds nothing in caches and overlaps with nothing.
+        cold_us: f64, Real "us" 0, 10000;
     }
 
     /// What programs reach of what the hardware has.
     Efficiency {
-        /// The share of memory's bandwidth that a copy reaches.
+        /// The share of memory's bandwidth.
         stream: f64, Real "share" 0.001, 1;
-        /// The share of memory's bandwidth that rows at random reach, when enough of them are in flight.
-        gather: f64, Real "share" 0.001, 1;
+        /// The share of the last-level cache's bandwidth.
+        cache: f64, Real "share" 0.001, 1;
         /// The share of the multiply-adds that a product of large matrices reaches.
         product: f64, Real "share" 0.001, 1;
-        /// Rows that a warp has in flight when it sums rows.
+        /// The share of its warps that a multiprocessor has waiting for rows when it sums bags of them.
+        occupied: f64, Real "share" 0.001, 1;
+        /// Rows that a warp has in flight when it sums a bag.
         rows_in_flight: f64, Real "rows" 0.1, 1000;
+        /// Rows of a bag that one warp sums; longer bags are divided.
+        rows_per_warp: f64, Real "rows" 1, 1000000;
     }
 
     /// Power.
@@ -91,14 +97,6 @@ const SCHEMA: Schema = Schema {
     relations: |_, _| {},
 };
 
-/// The descriptions that come with the program, with their names.
-pub const SHIPPED: [(&str, &str); 4] = [
-    ("t4", include_str!("../../gpu/t4.toml")),
-    ("a100", include_str!("../../gpu/a100.toml")),
-    ("h100", include_str!("../../gpu/h100.toml")),
-    ("h200", include_str!("../../gpu/h200.toml")),
-];
-
 impl Gpu {
     /// Reads a description.
     ///
@@ -131,8 +129,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shipped_descriptions_read_and_have_their_names() {
-        for (name, text) in SHIPPED {
+    fn the_descriptions_read_and_have_the_names_of_their_files() {
+        for (name, text) in [
+            ("t4", include_str!("../../gpu/t4.toml")),
+            ("a100", include_str!("../../gpu/a100.toml")),
+            ("h100", include_str!("../../gpu/h100.toml")),
+            ("h200", include_str!("../../gpu/h200.toml")),
+        ] {
             let gpu = Gpu::parse(text).unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
             assert_eq!(gpu.name, name);
         }
