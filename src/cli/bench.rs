@@ -104,10 +104,7 @@ impl BenchArgs {
         if let Some(path) = &self.html {
             write_output(path, html::page(&Page::Bench { workloads: &done.rows }))?;
         }
-        let result = match done.gpus.as_slice() {
-            [] => json!({ "workloads": done.rows }),
-            gpus => json!({ "workloads": done.rows, "gpus": gpus }),
-        };
+        let result = json!({ "workloads": done.rows, "gpus": done.gpus });
         let text = if self.json { to_json(&result) } else { done.text };
         write_result(self.output.as_deref(), &text)?;
         let failed = done.rows.iter().filter(|row| !row.valid);

@@ -64,8 +64,7 @@ struct Place {
 struct Bench {
     /// A row for each workload.
     workloads: Vec<Row>,
-    /// The comparison with each GPU, if any was requested.
-    #[serde(default)]
+    /// The comparison with each GPU that was requested.
     gpus: Vec<crate::gpu::Summary>,
 }
 

@@ -14,6 +14,7 @@ const MODELLED_WORK: f64 = 1.5e9;
 
 /// A workload on our machine beside the same on a GPU.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "GpuBeside")]
 pub struct Beside {
     /// The GPU.
     pub gpu: String,
@@ -32,6 +33,7 @@ pub struct Beside {
 
 /// A number of our cores, each with a batch of its own, beside the GPU with all these batches as one.
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "GpuAt")]
 pub struct At {
     /// Our cores.
     pub cores: f64,
@@ -47,6 +49,7 @@ pub struct At {
 
 /// The analytic model at a measured batch.
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "GpuPoint")]
 pub struct Point {
     /// The factor of the batch in the model's file.
     pub scale: f64,
@@ -129,6 +132,7 @@ fn points(
 
 /// Our machine beside a GPU, over all workloads.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "GpuSummary")]
 pub struct Summary {
     /// The GPU.
     pub gpu: String,
@@ -157,6 +161,7 @@ pub struct Summary {
 
 /// Geometric means over the workloads.
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "GpuMeans")]
 pub struct Means {
     /// Of our cores.
     pub cores: f64,
@@ -170,6 +175,7 @@ pub struct Means {
 
 /// A published comparison.
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "GpuClaim")]
 pub struct Claim {
     /// Its source.
     pub source: &'static str,
@@ -189,6 +195,7 @@ pub(super) const PUBLISHED: Claim = Claim {
 
 /// The error of the analytic model, as factors.
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "GpuModelError")]
 pub struct ModelError {
     /// The compared measurements.
     pub points: usize,
