@@ -15,7 +15,7 @@
     (nn.softmax (nn.scale 0.125 (nn.matmul_t q (emb.block_gather k seen)))))
   (output out (nn.matmul weights (emb.block_gather v seen)))
 
-  (data (seed 1) (size blocks 32)
+  (data (seed 1) (size blocks 32 batch)
     (x (uniform -1.0 1.0))
     (wq (uniform -0.1 0.1)) (bq (uniform -0.1 0.1))
     (wk (uniform -0.1 0.1)) (bk (uniform -0.1 0.1))

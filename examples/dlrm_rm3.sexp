@@ -40,7 +40,7 @@
   (let top2 (nn.relu (nn.linear top1 top_w2 top_b2)))
   (output click (nn.sigmoid (nn.linear top2 top_w3 top_b3)))
 
-  (data (seed 1) (size batch 32) (size rows 2000000)
+  (data (seed 1) (size batch 32 batch) (size rows 2000000)
     (dense (uniform 0.0 1.0))
     (bottom_w1 (uniform -0.1 0.1)) (bottom_b1 (uniform -0.1 0.1))
     (bottom_w2 (uniform -0.1 0.1)) (bottom_b2 (uniform -0.1 0.1))

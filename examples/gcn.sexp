@@ -15,7 +15,7 @@
   (output out (nn.bias (emb.spmm p2 indices offsets values) b2))
 
   (data (seed 1)
-    (graph g (rmat (nodes 4000) (edges 12000)) (undirected))
+    (graph g (rmat (nodes 4000) (edges 12000)) (undirected) (batch))
     (x (uniform -1.0 1.0))
     (offsets (offsets-of g)) (indices (neighbours-of g))
     (values (uniform 0.0 0.2))

@@ -13,7 +13,7 @@
     (nn.relu (nn.bias (nn.add (nn.matmul x w_self) (nn.matmul mean w_neighbours)) b)))
 
   (data (seed 1)
-    (graph g (rmat (nodes 1000) (edges 10000)))
+    (graph g (rmat (nodes 1000) (edges 10000)) (batch))
     (x (uniform -1.0 1.0))
     (offsets (offsets-of g)) (indices (neighbours-of g))
     (w_self (uniform -0.1 0.1)) (w_neighbours (uniform -0.1 0.1)) (b (uniform -0.1 0.1))))

@@ -9,7 +9,7 @@
 
   (output scores (emb.kg distmult entities relations heads rels tails))
 
-  (data (seed 1) (size count 100000) (size kinds 51) (size triples 2048)
+  (data (seed 1) (size count 100000) (size kinds 51) (size triples 2048 batch)
     (entities (uniform -0.2 0.2))
     (relations (uniform -0.2 0.2))
     (heads (zipf 0.9)) (rels (zipf 0.9)) (tails (zipf 0.9))))

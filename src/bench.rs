@@ -8,6 +8,7 @@ mod plot;
 mod row;
 mod table;
 
+use crate::gpu;
 use crate::job::{self, Scope};
 use crate::report::Report;
 pub(crate) use compare::Published;
@@ -19,6 +20,7 @@ use ember_language::rules;
 use ember_tools::part::Part;
 use ember_tools::progress::Line;
 use ember_tools::render;
+use itertools::Itertools;
 use regex_lite::Regex;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -29,14 +31,18 @@ pub(crate) use table::geometric_mean;
 /// The options of the bench.
 #[derive(Clone, Debug)]
 pub struct Bench {
+    /// The models that are run; those of the folder if there are none.
+    pub models: Vec<PathBuf>,
     /// The folder of workloads: `FAMILY/NAME.sexp`.
     pub workloads: PathBuf,
     /// A pattern that selects workloads by name; all if there is none.
     pub filter: Option<String>,
     /// The part of the workloads that is run.
     pub part: Part,
-    /// The factor of the workloads' batches.
-    pub scale: f64,
+    /// The factors of the workloads' batches, at least one.
+    pub scales: Vec<f64>,
+    /// The GPUs to compare with, each a name, a description or measurements.
+    pub gpus: Vec<String>,
     /// A file of published figures to compare with.
     pub compare: Option<PathBuf>,
     /// The output file of a plot.
@@ -48,8 +54,10 @@ pub struct Bench {
 
 /// The result of the bench.
 pub struct Done {
-    /// One row per workload.
+    /// One row for each workload and factor of its batch.
     pub rows: Vec<Row>,
+    /// The comparison with each GPU.
+    pub gpus: Vec<gpu::Summary>,
     /// The table in readable form.
     pub text: String,
 }
@@ -60,28 +68,43 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
     let workloads = bench.part.pick(find(bench)?);
     let published =
         bench.compare.as_deref().map(|path| Published::read(&Disk, path)).transpose()?;
-    // Errors of the rules or the machine are reported once, not for every workload.
-    let wrong = [
-        rules::load(sources, &bench.options.rules).err(),
-        machines::load(sources, &bench.options.target).err(),
-    ];
-    let wrong: Vec<Diagnostic> = wrong.into_iter().flatten().flatten().collect();
-    if !wrong.is_empty() {
-        return Err(wrong);
+    // Errors of the rules, the machine or the GPU are reported once, not for every workload.
+    let rules = rules::load(sources, &bench.options.rules).map(|_| ());
+    let machine = machines::load(sources, &bench.options.target);
+    let compared: Checked<Vec<_>> =
+        bench.gpus.iter().map(|gpu| gpu::Compared::load(sources, gpu)).collect();
+    let (machine, compared) = match (rules, machine, compared) {
+        (Ok(()), Ok(machine), Ok(compared)) => (machine, compared),
+        (rules, machine, compared) => {
+            let wrong = [rules.err(), machine.err(), compared.err()];
+            return Err(wrong.into_iter().flatten().flatten().collect());
+        }
+    };
+    let named = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let names: Vec<String> = workloads.iter().map(|(_, path)| named(path)).collect();
+    for compared in &compared {
+        compared.has(names.iter().map(String::as_str))?;
     }
     let mut rows = Vec::new();
-    for (i, (family, path)) in workloads.iter().enumerate() {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        line.within(format!("{name} ({} of {}): ", i + 1, workloads.len()));
-        let measured = measure(sources, path, &bench.options, bench.scale, Scope::Compared, line);
-        let mut row = match measured {
-            Ok(report) => Row::of(name, family.clone(), &report),
-            Err(errors) => {
-                line.aside(|| render::emit(sources, &errors));
-                let why = errors.first().map(|e| e.message.clone()).unwrap_or_default();
-                Row::failed(name, family.clone(), why)
-            }
-        };
+    let runs: Vec<_> = workloads.iter().cartesian_product(&bench.scales).collect();
+    for (i, ((family, path), scale)) in runs.iter().enumerate() {
+        let (model, scale) = (named(path), **scale);
+        line.within(format!("{model} ({} of {}): ", i + 1, runs.len()));
+        let at = (model.clone(), scale);
+        let measured = measure(sources, path, &bench.options, scale, Scope::Compared, line);
+        let measured = measured.and_then(|report| {
+            let mut row = Row::of(at.clone(), family.clone(), &report);
+            row.gpus = beside(sources, path, bench, scale, &report, &compared)?;
+            Ok(row)
+        });
+        let mut row = measured.unwrap_or_else(|errors| {
+            line.aside(|| render::emit(sources, &errors));
+            let why = errors.first().map(|e| e.message.clone()).unwrap_or_default();
+            Row::failed(at, family.clone(), why)
+        });
+        if bench.scales.len() > 1 {
+            row.workload = format!("{model} x {scale}");
+        }
         if let Some(published) = &published {
             published.put_beside(&mut row);
         }
@@ -91,6 +114,11 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
     if let Some(published) = &published {
         text += &published.report(&rows);
     }
+    let summary = |(at, compared)| gpu::Summary::of(compared, &machine, &rows, at);
+    let gpus: Vec<gpu::Summary> = compared.iter().enumerate().map(summary).collect();
+    if !gpus.is_empty() {
+        text += &gpu::text(&gpus, &rows);
+    }
     if let Some(path) = &bench.svg {
         let drawn = plot::draw(&rows)
             .map_err(|e| vec![Diagnostic::global(format!("cannot draw the plot: {e}"))])?;
@@ -98,14 +126,42 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
             vec![Diagnostic::global(format!("{}: cannot write: {e}", path.display()))]
         })?;
     }
-    Ok(Done { rows, text })
+    Ok(Done { rows, gpus, text })
 }
 
-/// Returns the families and files of the selected workloads, in alphabetical order.
+/// Compares the best program of a workload with each GPU; with none if it did not end.
+fn beside(
+    sources: &mut Sources,
+    path: &Path,
+    bench: &Bench,
+    scale: f64,
+    report: &Report,
+    compared: &[gpu::Compared],
+) -> Checked<Vec<gpu::Beside>> {
+    let best = &report.best.record;
+    let ran = best.time_s.filter(|seconds| *seconds > 0.0).map(|seconds| (seconds, best.energy_j));
+    let Some(ran) = ran.filter(|_| !compared.is_empty()) else { return Ok(Vec::new()) };
+    let (inputs, options) = read(sources, path, &bench.options, scale)?;
+    let each = compared.iter();
+    each.map(|gpu| gpu::Beside::of(gpu, &inputs, scale, options.seed, ran)).collect()
+}
+
+/// Returns the families and files of the selected workloads: the given models, or those of the folder in alphabetical
+/// order.
 fn find(bench: &Bench) -> Checked<Vec<(String, PathBuf)>> {
     let fail = |message: String| vec![Diagnostic::global(message)];
     let filter = bench.filter.as_deref().unwrap_or("");
     let filter = Regex::new(filter).map_err(|e| fail(format!("`{filter}` is no pattern: {e}")))?;
+    if !bench.models.is_empty() {
+        let family = |path: &Path| {
+            let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+            folder.to_string_lossy().into_owned()
+        };
+        let name =
+            |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let chosen = bench.models.iter().filter(|path| filter.is_match(&name(path)));
+        return Ok(chosen.map(|path| (family(path), path.clone())).collect());
+    }
     let folder = &bench.workloads;
     let entries = |folder: &Path| -> Checked<Vec<PathBuf>> {
         let paths: std::io::Result<Vec<_>> = std::fs::read_dir(folder)
@@ -157,7 +213,12 @@ pub(crate) fn read(
 ) -> Checked<(Inputs, Options)> {
     let mut options = options.clone();
     let mut inputs = pipeline::read(sources, path, &options)?;
-    inputs.model.data.scale_batches(scale);
+    if !inputs.model.data.scale_batches(scale) {
+        let name = &inputs.model.name;
+        let error = Diagnostic::global(format!("no {scale} times the batch of `{name}`"));
+        let help = "its batch is a number of whole graphs: choose a whole factor";
+        return Err(vec![error.with_help(help)]);
+    }
     let own = inputs.model.data.seed;
     options.tune_seed = options.tune_seed.or(Some(own));
     options.seed = options.seed.or(Some(own.wrapping_add(1)));

@@ -40,6 +40,7 @@ mod calibrate;
 pub mod cli;
 mod compiler;
 mod generate;
+mod gpu;
 mod html;
 #[doc(hidden)]
 pub mod job;

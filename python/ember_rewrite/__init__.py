@@ -118,7 +118,7 @@ def _run(name: str, paths: Iterable[PathLike], client: Any, options: dict[str, A
     """Runs a command here, or in parts on a cluster."""
     if client is None:
         return command(name, *paths, **options)
-    written = [option for option in ("keep", "html", "svg", "sample") if options.get(option)]
+    written = [option for option in ("keep", "html", "svg", "sample", "gpu") if options.get(option)]
     if written:
         raise TypeError(f"{written[0]} is not for a cluster")
     return divided(client, name, paths, options)

@@ -89,7 +89,7 @@ impl Published {
 
     /// Returns a workload's speedups over `emb-opt0`, for the programs that both the publication and the row have.
     fn speedups(&self, row: &Row) -> Programs<Beside> {
-        let published = self.speedup_over_opt0.get(&row.workload).into_iter().flatten();
+        let published = self.speedup_over_opt0.get(&row.model).into_iter().flatten();
         published
             .filter_map(|(program, published)| {
                 let ours = row.cycles.speedup(program)?;
@@ -138,7 +138,7 @@ impl Published {
             table.add_row([name].into_iter().chain(cells));
         };
         for row in rows {
-            let Some(published) = self.throughput_percent_opt0_to_opt3.get(&row.workload) else {
+            let Some(published) = self.throughput_percent_opt0_to_opt3.get(&row.model) else {
                 continue;
             };
             let busy = |program: &&str| row.utilisation.get(*program).copied();

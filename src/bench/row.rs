@@ -1,6 +1,7 @@
 //! The figures of one workload, in the form of the JSON output.
 
 use super::compare::Beside;
+use crate::gpu;
 use crate::report::{Record, Report};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,8 +10,12 @@ use std::collections::BTreeMap;
 /// One workload's figures.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Row {
-    /// Its name.
+    /// Its name: the model's, with the factor of its batch if there are several.
     pub workload: String,
+    /// The name of its model.
+    pub model: String,
+    /// The factor of its model's batch.
+    pub scale: f64,
     /// Its family: the folder that contains it.
     pub family: String,
     /// Cycles of every program, and the bound.
@@ -41,6 +46,9 @@ pub struct Row {
     /// The published cache accesses of the workload, by program and hint.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub published_llc_loads: Programs<BTreeMap<String, Beside>>,
+    /// Our machine beside each GPU that a comparison was requested with, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<gpu::Beside>,
     /// The errors of a workload that is not valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
@@ -139,7 +147,7 @@ impl Utilisation {
 }
 
 impl Row {
-    pub(crate) fn of(workload: String, family: String, report: &Report) -> Row {
+    pub(crate) fn of((model, scale): (String, f64), family: String, report: &Report) -> Row {
         let cycles =
             |name: &str| report.programs.iter().find(|r| r.name == name).and_then(|r| r.cycles);
         let cycles = Cycles {
@@ -162,7 +170,9 @@ impl Row {
         let per_thousand = |n: u64| 1000.0 * n as f64 / report.elements.max(1) as f64;
         let ran = || report.programs.iter().filter(|r| r.cycles.is_some());
         Row {
-            workload,
+            workload: model.clone(),
+            model,
+            scale,
             family,
             cycles,
             valid: errors.is_empty(),
@@ -185,14 +195,17 @@ impl Row {
                 .collect(),
             published: BTreeMap::new(),
             published_llc_loads: BTreeMap::new(),
+            gpus: Vec::new(),
             errors,
         }
     }
 
     /// Returns the row of a workload that could not be run.
-    pub(crate) fn failed(workload: String, family: String, why: String) -> Row {
+    pub(crate) fn failed((model, scale): (String, f64), family: String, why: String) -> Row {
         Row {
-            workload,
+            workload: model.clone(),
+            model,
+            scale,
             family,
             cycles: Cycles::default(),
             valid: false,
@@ -207,6 +220,7 @@ impl Row {
             llc_loads_per_thousand_elements: BTreeMap::new(),
             published: BTreeMap::new(),
             published_llc_loads: BTreeMap::new(),
+            gpus: Vec::new(),
             errors: vec![why],
         }
     }

@@ -155,7 +155,7 @@ fn rows(plan: &Plan, point: &Point, line: &Line) -> Checked<Vec<Row>> {
         line.say(model);
         let key = Key { target: target.clone(), ..key(plan, point, model) };
         let report = runs::report(plan, &key, Scope::Compared)?;
-        let mut row = Row::of(name, family.clone(), &report);
+        let mut row = Row::of((name, 1.0), family.clone(), &report);
         plan.published.put_beside(&mut row);
         rows.push(row);
     }

@@ -19,6 +19,9 @@ use std::process::ExitCode;
 /// Options of `bench`.
 #[derive(Debug, Args)]
 pub(super) struct BenchArgs {
+    /// Models to run in place of a folder of workloads.
+    #[arg(value_name = "MODEL")]
+    models: Vec<PathBuf>,
     /// The folder of workloads: FAMILY/NAME.sexp.
     #[arg(long, value_name = "FOLDER", default_value = "workloads")]
     workloads: PathBuf,
@@ -28,9 +31,19 @@ pub(super) struct BenchArgs {
     /// Runs only the K-th of N parts of them.
     #[arg(long, value_name = "K/N", default_value = "1/1", hide_default_value = true)]
     part: Part,
-    /// What the workloads' batches are multiplied by.
-    #[arg(long, value_name = "FACTOR", value_parser = generate::scale, default_value_t = 1.0)]
-    scale: f64,
+    /// What the workloads' batches are multiplied by; several factors give a row each.
+    #[arg(
+        long,
+        value_name = "FACTOR,…",
+        value_parser = generate::scale,
+        value_delimiter = ',',
+        default_value = "1"
+    )]
+    scale: Vec<f64>,
+    /// Prints a GPU beside our machine: one of t4, a100, h100 and h200, the file of a description (.toml), or of
+    /// measurements (.json). May be given again.
+    #[arg(long, value_name = "NAME|FILE")]
+    gpu: Vec<String>,
     /// Prints published figures beside ours, such as workloads/published.json.
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
@@ -68,10 +81,12 @@ pub(super) struct BenchArgs {
 impl BenchArgs {
     pub(super) fn run(&self, sources: &mut Sources, line: &Line) -> Checked<ExitCode> {
         let bench = Bench {
+            models: self.models.clone(),
             workloads: self.workloads.clone(),
             filter: self.filter.clone(),
             part: self.part,
-            scale: self.scale,
+            scales: self.scale.clone(),
+            gpus: self.gpu.clone(),
             compare: self.compare.clone(),
             svg: self.svg.clone(),
             options: Options {
@@ -89,7 +104,8 @@ impl BenchArgs {
         if let Some(path) = &self.html {
             write_output(path, html::page(&Page::Bench { workloads: &done.rows }))?;
         }
-        let text = if self.json { to_json(&json!({ "workloads": done.rows })) } else { done.text };
+        let result = json!({ "workloads": done.rows, "gpus": done.gpus });
+        let text = if self.json { to_json(&result) } else { done.text };
         write_result(self.output.as_deref(), &text)?;
         let failed = done.rows.iter().filter(|row| !row.valid);
         let errors: Vec<Diagnostic> = failed

@@ -64,6 +64,8 @@ struct Place {
 struct Bench {
     /// A row for each workload.
     workloads: Vec<Row>,
+    /// The comparison with each GPU that was requested.
+    gpus: Vec<crate::gpu::Summary>,
 }
 
 /// The result of `verify --mutants`.

@@ -5,6 +5,7 @@
 
 mod parse;
 
+use parse::Schema;
 pub use parse::{MachineError, parent};
 
 use ember_values::capability::{Capabilities, Capability};
@@ -328,8 +329,14 @@ schema! {
         iteration_pj: f64, Real "pJ" 0, 1000000;
         /// Leakage and clock of the core, its access unit and its share of the uncore, per cycle.
         static_cycle_pj: f64, Real "pJ" 0, 1000000;
+        /// The power that a machine is built for, by core: with its access unit, and its share of caches, memory and
+        /// everything else on the board. It has no part in simulated energies.
+        design_w: f64, Real "W" 0.001, 10000;
     }
 }
+
+// After the macro that it uses.
+pub mod gpu;
 
 /// A whole machine: one core, its access unit, and its share of the memory system.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -379,6 +386,10 @@ const SECTIONS: &[(&str, &[Field])] = &[
     ("queue", Queue::FIELDS),
     ("energy", Energy::FIELDS),
 ];
+
+/// What the description of a machine has.
+const SCHEMA: Schema =
+    Schema { what: "machine", sections: SECTIONS, inherits: true, relations: parse::relations };
 
 /// Returns the unit of a number that descriptions have.
 pub fn unit(section: &str, key: &str) -> Option<&'static str> {
@@ -448,7 +459,7 @@ impl Machine {
     /// Reads a description; what it does not state is as in its parent's. All errors are reported at once.
     pub fn parse_from(text: &str, parent: Option<&Machine>) -> Result<Machine, Vec<MachineError>> {
         let inherited = parent.map_or(&[][..], |parent| &parent.figures);
-        let figures = parse::figures(text, inherited)?;
+        let figures = parse::figures(text, &SCHEMA, inherited)?;
         let section = |name: &'static str| {
             let figures = &figures.figures;
             move |key: &str| {

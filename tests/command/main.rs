@@ -10,6 +10,7 @@ mod common;
 mod families;
 mod formatting;
 mod generators;
+mod gpu;
 mod json;
 mod lsp;
 mod main_job;

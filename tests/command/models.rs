@@ -14,11 +14,16 @@ use ember_targets::verify::{Kind, Limits, verify};
 
 /// The examples, each with the replacements that make its data small.
 const EXAMPLES: [(&str, &[(&str, &str)]); 8] = [
-    ("dlrm_rm1", &[("batch 32)", "batch 3)"), ("fixed 80", "fixed 4")]),
-    ("dlrm_rm2", &[("batch 16)", "batch 2)"), ("fixed 120", "fixed 3")]),
+    ("dlrm_rm1", &[("batch 32 batch)", "batch 3 batch)"), ("fixed 80", "fixed 4")]),
+    ("dlrm_rm2", &[("batch 16 batch)", "batch 2 batch)"), ("fixed 120", "fixed 3")]),
     (
         "dlrm_rm3",
-        &[("batch 32)", "batch 2)"), ("fixed 20", "fixed 3"), ("2560", "64"), ("1024", "96")],
+        &[
+            ("batch 32 batch)", "batch 2 batch)"),
+            ("fixed 20", "fixed 3"),
+            ("2560", "64"),
+            ("1024", "96"),
+        ],
     ),
     ("gcn", &[("nodes 4000", "nodes 40"), ("edges 12000", "edges 70")]),
     ("graphsage", &[("nodes 1000", "nodes 20"), ("edges 10000", "edges 60")]),

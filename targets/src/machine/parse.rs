@@ -1,6 +1,6 @@
 //! Reads a machine description: TOML text to checked figures, with every error at once.
 
-use super::{Field, Figure, Kind, SECTIONS};
+use super::{Field, Figure, Kind};
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -14,6 +14,18 @@ pub struct MachineError {
     pub message: String,
     /// A suggested correction; empty if there is none beyond the message.
     pub help: String,
+}
+
+/// What a description has.
+pub(super) struct Schema {
+    /// The word for what is described.
+    pub what: &'static str,
+    /// The sections in order.
+    pub sections: &'static [(&'static str, &'static [Field])],
+    /// True if a description may inherit figures.
+    pub inherits: bool,
+    /// The checks between numbers.
+    pub relations: fn(&mut Reader<'_>, &[Figure]),
 }
 
 /// A description in which every number passed its own checks and the checks between numbers.
@@ -43,9 +55,14 @@ pub fn parent(text: &str) -> Option<(String, Range<usize>)> {
 }
 
 /// Reads the text against the schema. A figure that it lacks is taken from the `inherited` ones.
-pub(super) fn figures(text: &str, inherited: &[Figure]) -> Result<Figures, Vec<MachineError>> {
+pub(super) fn figures(
+    text: &str,
+    schema: &Schema,
+    inherited: &[Figure],
+) -> Result<Figures, Vec<MachineError>> {
     let (root, broken) = DeTable::parse_recoverable(text);
     let mut reader = Reader {
+        schema,
         inherited,
         errors: broken
             .iter()
@@ -64,12 +81,13 @@ pub(super) fn figures(text: &str, inherited: &[Figure]) -> Result<Figures, Vec<M
     let figures = reader.sections(root.get_ref());
     // Checks between numbers need all numbers.
     if reader.errors.is_empty() {
-        reader.relations(&figures);
+        (schema.relations)(&mut reader, &figures);
     }
     if reader.errors.is_empty() { Ok(Figures { name, figures }) } else { Err(reader.errors) }
 }
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
+    schema: &'a Schema,
     inherited: &'a [Figure],
     errors: Vec<MachineError>,
 }
@@ -88,21 +106,24 @@ impl Reader<'_> {
             }
             None => {
                 let help = "begin the file with `name = \"…\"`".to_string();
-                self.error(None, "the machine has no `name`".into(), help);
+                let message = format!("the {} has no `name`", self.schema.what);
+                self.error(None, message, help);
                 String::new()
             }
         }
     }
 
     fn sections(&mut self, root: &DeTable<'_>) -> Vec<Figure> {
-        let known = || SECTIONS.iter().map(|(name, _)| *name);
-        self.unknown_keys(root, "section", known().chain(["name", INHERITS]));
+        let schema = self.schema;
+        let known = || schema.sections.iter().map(|(name, _)| *name);
+        let inherits = schema.inherits.then_some(INHERITS);
+        self.unknown_keys(root, "section", known().chain(["name"]).chain(inherits));
         if let Some(value) = root.get(INHERITS).filter(|value| value.get_ref().as_str().is_none()) {
             let help = "write `inherits = \"tmu-cpu\"`, or the path of a description".to_string();
             self.error(Some(value.span()), format!("`{INHERITS}` is not a text"), help);
         }
         let mut figures = Vec::new();
-        for (name, fields) in SECTIONS {
+        for (name, fields) in schema.sections {
             let Some(value) = root.get(*name) else {
                 let inherited = self.inherited.iter().filter(|figure| figure.section == *name);
                 let before = figures.len();
@@ -271,42 +292,41 @@ impl Reader<'_> {
         self.error(Some(value.span()), format!("`{key}` is {x}: {reason}"), String::new());
         None
     }
+}
 
-    fn relations(&mut self, figures: &[Figure]) {
-        let get = |section: &str, key: &str| {
-            let found = figures.iter().find(|f| f.section == section && f.key == key);
-            found.map_or(0.0, |f| f.value)
-        };
-        let line = get("dram", "line_bytes");
-        for cache in ["l1", "l2", "llc"] {
-            let (bytes, ways) = (get(cache, "bytes"), get(cache, "ways"));
-            let sets = ways * line * get(cache, "sharers").max(1.0);
-            if bytes % sets != 0.0 {
-                let message =
-                    format!("`[{cache}]` has {bytes} bytes, not whole sets of {ways} lines");
-                let help = format!("make `bytes` a multiple of {sets}");
-                self.error(None, message, help);
-            }
+/// Checks the numbers of a machine against each other.
+pub(super) fn relations(reader: &mut Reader<'_>, figures: &[Figure]) {
+    let get = |section: &str, key: &str| {
+        let found = figures.iter().find(|f| f.section == section && f.key == key);
+        found.map_or(0.0, |f| f.value)
+    };
+    let line = get("dram", "line_bytes");
+    for cache in ["l1", "l2", "llc"] {
+        let (bytes, ways) = (get(cache, "bytes"), get(cache, "ways"));
+        let sets = ways * line * get(cache, "sharers").max(1.0);
+        if bytes % sets != 0.0 {
+            let message = format!("`[{cache}]` has {bytes} bytes, not whole sets of {ways} lines");
+            let help = format!("make `bytes` a multiple of {sets}");
+            reader.error(None, message, help);
         }
-        for core in ["core", "in_order"] {
-            let simd = get(core, "simd_bytes");
-            if simd > line {
-                let message = format!("`[{core}]` has vectors of {simd} bytes, wider than a line");
-                self.error(None, message, format!("make `simd_bytes` at most {line}"));
-            }
+    }
+    for core in ["core", "in_order"] {
+        let simd = get(core, "simd_bytes");
+        if simd > line {
+            let message = format!("`[{core}]` has vectors of {simd} bytes, wider than a line");
+            reader.error(None, message, format!("make `simd_bytes` at most {line}"));
         }
-        let (entries, ways) = (get("tlb", "entries"), get("tlb", "ways"));
-        if entries % ways != 0.0 {
-            let message = format!("`[tlb]` has {entries} pages, not whole sets of {ways}");
-            self.error(None, message, format!("make `entries` a multiple of {ways}"));
-        }
-        let blocks =
-            [("queue", "chunk_bytes"), ("dram", "row_bytes"), ("dram", "interleave_bytes")];
-        for (section, key) in blocks {
-            if get(section, key) < line {
-                let message = format!("`{key}` is smaller than a line of {line} bytes");
-                self.error(None, message, String::new());
-            }
+    }
+    let (entries, ways) = (get("tlb", "entries"), get("tlb", "ways"));
+    if entries % ways != 0.0 {
+        let message = format!("`[tlb]` has {entries} pages, not whole sets of {ways}");
+        reader.error(None, message, format!("make `entries` a multiple of {ways}"));
+    }
+    let blocks = [("queue", "chunk_bytes"), ("dram", "row_bytes"), ("dram", "interleave_bytes")];
+    for (section, key) in blocks {
+        if get(section, key) < line {
+            let message = format!("`{key}` is smaller than a line of {line} bytes");
+            reader.error(None, message, String::new());
         }
     }
 }

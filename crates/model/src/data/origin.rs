@@ -58,20 +58,25 @@ impl<'a> Maker<'a> {
 
     fn build(&self, origin: &Origin) -> Result<Built, Problem> {
         match origin {
-            Origin::Graph { from: GraphFrom::Drawn(drawn), batch } => {
+            Origin::Graph { from: GraphFrom::Drawn(drawn), batch, copies } => {
                 let rows = batch.unwrap_or(drawn.nodes);
                 // The estimate assumes that rows of the batch have the average number of entries.
                 let share = rows.min(drawn.nodes) as f64 / drawn.nodes.max(1) as f64;
+                let copies = copies.unwrap_or(1);
                 let held = drawn.nodes as f64 * 24.0 + drawn.edges as f64 * share * 16.0;
+                let held = held * copies as f64;
                 if held > HELD_LIMIT as f64 {
-                    let message =
-                        format!("a graph of {} nodes and {} edges", drawn.nodes, drawn.edges);
+                    let (nodes, edges) = (drawn.nodes, drawn.edges);
+                    let message = match copies {
+                        1 => format!("a graph of {nodes} nodes and {edges} edges"),
+                        _ => format!("{copies} graphs of {nodes} nodes and {edges} edges"),
+                    };
                     let help = "too large to be held in memory; take a part: `(batch ROWS)`";
                     return Err(Problem::new(message).with_help(help));
                 }
-                Ok(Built::Graph(drawn.generate(self.seed)?.matrix(rows)))
+                drawn.generate(self.seed)?.matrix(rows).side_by_side(copies).map(Built::Graph)
             }
-            Origin::Graph { from: GraphFrom::File { path, options }, batch } => {
+            Origin::Graph { from: GraphFrom::File { path, options }, batch, .. } => {
                 let full = self.model.data.directory.join(path);
                 let read = graph::read(self.model.data.files.as_ref(), &full, options);
                 let mut graph = read.map_err(|problem| Problem {

@@ -15,8 +15,9 @@ use std::path::PathBuf;
 
 /// The syntax of graphs, for help texts.
 const GRAPH: &str = "`(graph NAME (kind KIND))`, `(graph NAME (rmat|grid (nodes N) (edges N)))` or \
-                     `(graph NAME (file \"PATH\"))`; all take `(batch ROWS)`, a kind takes `(scale \
-                     FACTOR)`, the others `(undirected)`, a list of edges `(base 0|1)` and `(nodes N)`";
+                     `(graph NAME (file \"PATH\"))`; all take `(batch ROWS)`, a drawn one also \
+                     `(batch)`, a kind takes `(scale FACTOR)`, the others `(undirected)`, a list of edges \
+                     `(base 0|1)` and `(nodes N)`";
 
 /// The syntax of triples, for help texts.
 const TRIPLES: &str = "`(triples NAME (kind KIND))`, with `(scale FACTOR)` and `(batch TRIPLES)`";
@@ -98,7 +99,9 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp, head: &str, rest: &[Sexp]) 
 fn graph(reader: &mut Reader, items: &[Sexp]) -> Option<Origin> {
     let known = ["kind", "rmat", "grid", "file", "scale", "base", "nodes", "undirected", "batch"];
     let parts = Parts::read(reader, items, &known)?;
-    let batch = parts.number("batch").ok()?;
+    let is_whole = parts.get("batch").is_some_and(<[Sexp]>::is_empty);
+    let copies = is_whole.then_some(1);
+    let batch = if is_whole { None } else { parts.number("batch").ok()? };
     let undirected = parts.word("undirected").ok()?;
     let only = |allowed: &[&str]| {
         parts.parts.iter().all(|(head, ..)| allowed.contains(head) || *head == "batch")
@@ -111,14 +114,14 @@ fn graph(reader: &mut Reader, items: &[Sexp]) -> Option<Origin> {
             reader.errors.push(suggest::unknown("kind", word, kind.span, graph_names()));
         }
         let from = GraphFrom::Drawn(graph?);
-        return only(&["kind", "scale"]).then_some(Origin::Graph { from, batch });
+        return only(&["kind", "scale"]).then_some(Origin::Graph { from, batch, copies });
     }
     for (head, model) in [("rmat", GraphModel::RMat), ("grid", GraphModel::Grid)] {
         let Some(inner) = parts.get(head) else { continue };
         let inner = Parts::read(reader, inner, &["nodes", "edges"])?;
         let (nodes, edges) = (inner.number("nodes").ok()??, inner.number("edges").ok()??);
         let from = GraphFrom::Drawn(Graph { nodes, edges, directed: !undirected, model });
-        return only(&[head, "undirected"]).then_some(Origin::Graph { from, batch });
+        return only(&[head, "undirected"]).then_some(Origin::Graph { from, batch, copies });
     }
     let [path] = parts.get("file")? else { return None };
     let path = PathBuf::from(path.text()?);
@@ -133,9 +136,10 @@ fn graph(reader: &mut Reader, items: &[Sexp]) -> Option<Origin> {
     }
     let fits = base.is_none_or(|base: u32| base <= 1)
         && nodes.is_none_or(|nodes| nodes <= LIMIT)
-        && only(&["file", "base", "nodes", "undirected"]);
+        && only(&["file", "base", "nodes", "undirected"])
+        && !is_whole;
     let options = EdgeListOptions { base: base.unwrap_or(0), nodes, undirected };
-    fits.then_some(Origin::Graph { from: GraphFrom::File { path, options }, batch })
+    fits.then_some(Origin::Graph { from: GraphFrom::File { path, options }, batch, copies })
 }
 
 fn triples(reader: &mut Reader, items: &[Sexp]) -> Option<Origin> {

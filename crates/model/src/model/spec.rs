@@ -102,6 +102,8 @@ pub enum Origin {
         from: GraphFrom,
         /// The number of rows to take; all rows if not given.
         batch: Option<u64>,
+        /// The number of copies of the whole graph, side by side, if such copies are the batch.
+        copies: Option<u64>,
     },
     /// `(triples NAME …)`.
     Triples {
@@ -175,17 +177,25 @@ impl DataSpec {
         }
     }
 
-    /// Multiplies every batch by a factor above 0. A batch that is not 0 stays at least 1.
-    pub fn scale_batches(&mut self, factor: f64) {
+    /// Multiplies every batch by a factor above 0. A batch that is not 0 stays at least 1. Returns false if that would
+    /// need parts of a graph that is only whole.
+    #[must_use]
+    pub fn scale_batches(&mut self, factor: f64) -> bool {
         let scale = |n: &mut u64| *n = ((*n as f64 * factor).round() as u64).max((*n).min(1));
         for name in &self.batches {
             if let Some((n, _)) = self.sizes.get_mut(name) {
                 scale(n);
             }
         }
+        let mut is_whole = true;
         for (origin, _) in self.origins.values_mut() {
+            if let Origin::Graph { copies: Some(copies), .. } = origin {
+                is_whole &= (*copies as f64 * factor).fract() == 0.0;
+                scale(copies);
+            }
             let (Origin::Graph { batch, .. } | Origin::Triples { batch, .. }) = origin;
             batch.iter_mut().for_each(scale);
         }
+        is_whole
     }
 }

@@ -1,5 +1,7 @@
 //! Compressed sparse rows: the start of each row's entries, and the column of each entry.
 
+use super::{LIMIT, Problem};
+
 /// The bytes held for each row in addition to the entries: its offset, and two more numbers while entries are placed.
 pub(super) const ROW_BYTES: u64 = 24;
 
@@ -43,6 +45,29 @@ impl Csr {
                 values.truncate(entries);
             }
         }
+    }
+
+    /// Returns copies of the matrix as the blocks of a diagonal, which is how several graphs are one. An error is a
+    /// number of columns beyond [`LIMIT`].
+    pub(in crate::data) fn side_by_side(self, copies: u64) -> Result<Csr, Problem> {
+        let width = self.width.saturating_mul(copies);
+        if width > LIMIT {
+            return Err(Problem::new(format!("{copies} graphs of {} nodes", self.width))
+                .with_help(format!("at most {LIMIT} nodes together")));
+        }
+        if copies == 1 {
+            return Ok(self);
+        }
+        let mut all = Csr { offsets: vec![0], columns: Vec::new(), values: None, width };
+        for copy in 0..copies {
+            let first = all.columns.len() as u64;
+            all.offsets.extend(self.offsets[1..].iter().map(|offset| first + offset));
+            // The limit on columns makes the products fit.
+            let shift = (copy * self.width) as u32;
+            all.columns.extend(self.columns.iter().map(|column| column + shift));
+        }
+        all.values = self.values.map(|values| values.repeat(copies as usize));
+        Ok(all)
     }
 
     /// Builds a matrix from its rows in order.
