@@ -235,13 +235,13 @@ impl Interpreter {
     }
 
     /// Returns the places that a term of sort Address, SAddress or EAddress refers to: one, or one for each lane with
-    /// `None` for inactive lanes. A place is the tensor's name and the row-major position among the elements of the
-    /// dimensions that are fixed so far.
+    /// `None` for inactive lanes. A place is the tensor's name, the row-major position among the elements of the
+    /// dimensions that are fixed so far, and true if the tensor must not change between two barriers.
     #[allow(clippy::type_complexity, reason = "a name for it would be used nowhere else")]
-    pub fn places(&mut self, id: Id) -> Result<Vec<Option<(&str, u64)>>, Error> {
+    pub fn places(&mut self, id: Id) -> Result<Vec<Option<(&str, u64, bool)>>, Error> {
         let at = self.node(id)?;
         let address = self.address(at)?;
-        let name = |p: Place| (self.names[p.tensor as usize].as_str(), p.position);
+        let name = |p: Place| (self.names[p.tensor as usize].as_str(), p.position, p.frozen);
         Ok(address.into_iter().map(|p| p.map(name)).collect())
     }
 

@@ -3,11 +3,12 @@
 
 use super::again::Used;
 use super::anywhere::Anywhere;
-use super::build::Build;
+use super::build::{Build, Stated};
 use super::grow::{Scope, Setting, Type};
 use super::types::Hole;
 use egg::{ENodeOrVar, Id, Var};
 use ember_language::rules::{Arg, Call, Kind, New, Rule};
+use ember_language::term::Head;
 use ember_values::scalar::{BinaryOp, DType};
 use fastrand::Rng;
 
@@ -102,16 +103,20 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     pub(super) fn aimed(&mut self, v: Var, hole: &Hole) -> Option<Id> {
         let Some(Aim::Condition(call)) = self.aim.clone() else { return None };
         let own = Arg::Var(v);
-        if hole.kind == Kind::Statement
-            && let Some(statement) = self.writer(hole)
-        {
-            return Some(statement);
+        if hole.kind == Kind::Statement {
+            let statement = match self.is_bystander(&call, v) && self.one_in(2) {
+                true => self.elsewhere(hole),
+                false => self.writer(hole),
+            };
+            if statement.is_some() {
+                return statement;
+            }
         }
         match (call.what.name, &call.args[..]) {
             ("independent" | "undisturbed", args)
                 if args.contains(&own) && hole.kind != Kind::Statement && self.one_in(2) =>
             {
-                self.changing(hole)
+                self.changing(v, hole)
             }
             ("independent-lanes" | "interchangeable" | "separable", args)
                 if args[1..].contains(&own) && hole.kind == Kind::Statement && self.one_in(2) =>
@@ -119,7 +124,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
                 self.crossing(hole)
             }
             ("not-free", [Arg::Var(x), last]) if *last == own => self.mentioning(*x, v, hole),
-            ("reads-only-in", [_]) if call.args[0] == own => self.changing(hole),
+            ("reads-only-in", [_]) if call.args[0] == own => self.changing(v, hole),
             ("bounded", [_]) if call.args[0] == own => self.unbounded(hole),
             ("speculable", [_, x]) if *x == own => self.faulting(hole),
             ("unread" | "unwritten" | "undisturbed" | "independent", [a, b]) => {
@@ -155,6 +160,17 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             }
             _ => None,
         }
+    }
+
+    /// Returns true if a condition is about another statement.
+    fn is_bystander(&self, call: &Call, v: Var) -> bool {
+        let is_other = |arg: &Arg| match arg {
+            Arg::Var(x) if *x != v => {
+                self.types.holes.get(x).is_some_and(|hole| hole.kind == Kind::Statement)
+            }
+            Arg::Var(_) | Arg::Int(_) => false,
+        };
+        !call.args.contains(&Arg::Var(v)) && call.args.iter().any(is_other)
     }
 
     /// Builds a term that mentions a loop variable.
@@ -268,7 +284,8 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             3 => self.grow.terms.int(i64::MIN + near),
             // A few times it is a small number again.
             6 | 7 => {
-                let times = self.grow.pick(&[2, 3, 3, 4, 6, 8, 12], 3);
+                let length = self.length().filter(|_| self.grow.rng.u8(0..3) > 0);
+                let times = length.unwrap_or(self.grow.pick(&[2, 3, 3, 4, 6, 8, 12], 3)).max(1);
                 let whole = (1_i128 << 64) / i128::from(times) + 1;
                 let whole = i64::try_from(whole).unwrap_or(i64::MIN);
                 self.grow.terms.int(whole.wrapping_add(near / 2))
@@ -279,17 +296,41 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         Some(self.wrapped(hole.sort, value))
     }
 
+    /// Returns a length that the instance has.
+    fn length(&mut self) -> Option<i64> {
+        let lengths = self.stated.iter().filter(|(_, stated)| **stated == Stated::Length);
+        let lengths: Vec<Var> = lengths.map(|(v, _)| *v).collect();
+        let length = self.grow.rng.choice(&lengths).copied()?;
+        let aim = self.aim.take();
+        let term = self.hole(length);
+        self.aim = aim;
+        match self.grow.terms[self.unwrapped(term?)].head() {
+            Head::Int(n) => Some(n),
+            Head::Op(_) | Head::Real(_) => None,
+        }
+    }
+
     /// Builds a term that touches the memory of another variable's address.
     fn touching(&mut self, v: Var, other: Var, hole: &Hole) -> Option<Id> {
         let ty = self.ty(hole)?;
         let scope = self.scope(&hole.binders, false);
         if v == other {
             // An address whose index is read from its own tensor.
-            let fits = hole.kind == Kind::Address && hole.rank == 0 && ty == Type::INDEX;
-            let inner = fits.then(|| self.grow.load(Type::INDEX, &scope, 0)).flatten()?;
-            let (tensor, writable) = self.grow.memory(DType::I64, 1, true, &scope);
+            let fits = hole.kind == Kind::Address && hole.rank < 3 && ty == Type::INDEX;
+            if !fits {
+                return None;
+            }
+            let rank = hole.rank + 1;
+            let (tensor, writable) = self.grow.memory(DType::I64, rank, true, &scope);
+            let inner = match hole.rank == 0 && self.one_in(2) {
+                true => self.grow.load(Type::INDEX, &scope, 0)?,
+                false => {
+                    let loaded = self.read_from(tensor, rank);
+                    self.narrowed(loaded)
+                }
+            };
             let address = self.grow.make().at(tensor, &[inner]);
-            self.grow.setting.used.push(Used { ty, missing: 0, writable, address });
+            self.grow.setting.used.push(Used { ty, missing: hole.rank, writable, address });
             return Some(self.wrapped(hole.sort, address));
         }
         let there = self.types.holes.get(&other)?.clone();

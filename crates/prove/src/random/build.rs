@@ -9,7 +9,7 @@ use super::world::SCRATCH;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Kind, Loop, Sort, Unit};
 use ember_language::term::{Head, Node};
-use ember_values::scalar::BinaryOp;
+use ember_values::scalar::{BinaryOp, DType};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A demand of a condition on a number.
@@ -51,6 +51,8 @@ pub(crate) struct Build<'a, 'g, 'b, S> {
     pub(super) early: Vec<Range>,
     /// The tensor that statements should write because another term reads it, and its rank.
     pub(super) target: Option<(Id, usize)>,
+    /// The nodes of the pattern that the rule has a name for.
+    pub named: BTreeMap<Var, Id>,
 }
 
 impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
@@ -87,6 +89,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             stated: BTreeMap::new(),
             early: Vec::new(),
             target: None,
+            named: BTreeMap::new(),
         }
     }
 
@@ -137,8 +140,12 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
                 break;
             }
         }
+        let bound = match (self.holes.get(&x), self.named.get(&x)) {
+            (None, Some(named)) => self.node(*named),
+            (bound, _) => bound.copied(),
+        };
         self.aim = aim;
-        self.holes.get(&x).copied()
+        bound
     }
 
     /// Gives a loop's variable the loop's bounds.
@@ -317,7 +324,10 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
     pub(super) fn ty(&mut self, hole: &Hole) -> Option<Type> {
         let lanes = self.lanes(hole.lanes, 1)?;
         if self.types.dtypes.get(hole.dtype).is_none() {
-            let dtype = S::dtype(self.grow, is_address(hole.kind));
+            let dtype = match self.types.is_integer(hole.dtype) {
+                true => self.grow.pick(&[DType::I64, DType::I64, DType::I32], DType::I64),
+                false => S::dtype(self.grow, is_address(hole.kind)),
+            };
             self.types.dtypes.set(hole.dtype, dtype)?;
         }
         Some(Type { dtype: self.types.dtypes.get(hole.dtype)?, lanes })

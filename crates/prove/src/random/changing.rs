@@ -3,7 +3,7 @@
 
 use super::again::Used;
 use super::anywhere::Anywhere;
-use super::build::Build;
+use super::build::{Build, Stated};
 use super::grow::{Scope, Setting, Type};
 use super::types::Hole;
 use super::world::tensor_name;
@@ -15,7 +15,7 @@ use ember_values::scalar::{BinaryOp, DType};
 impl Build<'_, '_, '_, Anywhere<'_>> {
     /// Builds a value that is read from memory which the program writes, or an address with such an index; small, so
     /// that it may be a bound.
-    pub(super) fn changing(&mut self, hole: &Hole) -> Option<Id> {
+    pub(super) fn changing(&mut self, v: Var, hole: &Hole) -> Option<Id> {
         let ty = self.ty(hole)?;
         if ty.lanes != 1 || hole.count || hole.step {
             return None;
@@ -24,7 +24,14 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         let term = match hole.kind {
             Kind::Value if ty.dtype == DType::I64 => {
                 let loaded = self.read_target()?;
-                self.narrowed(loaded)
+                // A condition of the rule is 0 or 1.
+                if self.stated.get(&v) == Some(&Stated::Most(1)) && !self.one_in(4) {
+                    let limit = self.grow.rng.i64(0..4);
+                    let limit = self.grow.terms.int(limit);
+                    self.grow.make().binary(BinaryOp::Lt, loaded, limit)
+                } else {
+                    self.narrowed(loaded)
+                }
             }
             Kind::Value => {
                 let address = Anywhere::address(self.grow, ty, 0, true, &scope, 0)?;
@@ -47,6 +54,17 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             _ => return None,
         };
         Some(self.wrapped(hole.sort, term))
+    }
+
+    /// Builds a statement that writes what nothing else touches.
+    pub(super) fn elsewhere(&mut self, hole: &Hole) -> Option<Id> {
+        let root = self.grow.make().root(&tensor_name(true, DType::F32, 1), true);
+        let at = self.grow.rng.i64(0..2);
+        let at = self.grow.terms.int(at);
+        let address = self.grow.make().at(root, &[at]);
+        let x = self.grow.rng.u8(1..8);
+        let x = self.grow.literal(DType::F32, f64::from(x));
+        Some(self.stored(hole, address, x))
     }
 
     /// Loads an integer from near the start of memory that the program writes: a tensor that the pattern writes, or
@@ -82,7 +100,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
 
     /// Loads an integer from near the start of a tensor, or from where the variable points that a term is put in the
     /// place of: what that has outside may be written inside.
-    fn read_from(&mut self, root: Id, rank: usize) -> Id {
+    pub(super) fn read_from(&mut self, root: Id, rank: usize) -> Id {
         let mut address = root;
         for _ in 0..rank {
             let at = self.grow.rng.i64(0..2);
@@ -146,7 +164,19 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             address = self.grow.make().at(address, &[index]);
         }
         let value = self.small(&hole.binders);
-        Some(self.stored(hole, address, value))
+        let statement = self.stored(hole, address, value);
+        Some(if self.one_in(3) { self.counted(hole, statement) } else { statement })
+    }
+
+    /// Builds a statement that also counts how often it runs, where nothing else looks.
+    fn counted(&mut self, hole: &Hole, statement: Id) -> Id {
+        let root = self.grow.make().root(&tensor_name(true, DType::F32, 1), true);
+        let (zero, one) = (self.grow.terms.int(0), self.grow.literal(DType::F32, 1.0));
+        let address = self.grow.make().at(root, &[zero]);
+        let count = self.grow.make().write(Some(BinaryOp::Add), address, one);
+        let inner = self.unwrapped(statement);
+        let both = self.grow.make().sequence(&[inner, count]);
+        self.wrapped(hole.sort, both)
     }
 
     /// Builds a statement whose iterations write places that others touch: the indices are sums of multiples of the

@@ -3,7 +3,7 @@
 use super::build::Build;
 use super::grow::{Setting, Type};
 use super::types::Hole;
-use super::world::{SCRATCH, scratch_rows};
+use super::world::{SCRATCH, scratch_rows, tensor_name};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{COMPUTE, Kind};
 use ember_language::term::{Head, Node, Terms};
@@ -43,6 +43,13 @@ impl<S: Setting> Build<'_, '_, '_, S> {
             let rows = self.grow.make().root(&scratch_rows(dtype), true);
             let row = self.grow.make().at(rows, &[value]);
             return Some(self.wrapped(hole.sort, row));
+        }
+        if hole.kind == Kind::Address && hole.rank == 3 {
+            let dtype = self.ty(hole)?.dtype;
+            let value = self.grow.make().iv(variable);
+            let whole = self.grow.make().root(&tensor_name(true, dtype, 4), true);
+            let part = self.grow.make().at(whole, &[value]);
+            return Some(self.wrapped(hole.sort, part));
         }
         if hole.kind == Kind::Value && self.ty(hole)? == Type::INDEX && self.grow.rng.bool() {
             let value = self.grow.make().iv(variable);

@@ -108,6 +108,8 @@ pub(crate) struct Types {
     pub lanes: Classes<usize>,
     /// The classes of lanes that a variable determines.
     pub counts: Vec<usize>,
+    /// The classes of element types of memory that operations on whole tensors read integers of any type from.
+    pub integers: Vec<usize>,
     /// The classes of the root's element type and number of lanes.
     pub root: (usize, usize),
 }
@@ -222,10 +224,16 @@ impl Types {
         self.lanes.set(self.root.1, lanes)
     }
 
+    /// Returns true if a class of element types is one of integers.
+    pub fn is_integer(&self, class: usize) -> bool {
+        self.integers.iter().any(|own| self.dtypes.are_one(*own, class))
+    }
+
     /// Sets the type and lanes of all variables for which they are still open.
     pub fn decide_others(&mut self, dtype: DType, lanes: usize) -> Option<()> {
         for hole in self.holes.values() {
             if self.dtypes.get(hole.dtype).is_none() {
+                let dtype = if self.is_integer(hole.dtype) { DType::I64 } else { dtype };
                 self.dtypes.set(hole.dtype, dtype)?;
             }
             if self.lanes.get(hole.lanes).is_none() {
@@ -355,6 +363,7 @@ impl Visit<'_> {
             let literal = info.literals.contains(&at);
             let dtype = match typing {
                 _ if literal || count => self.index(),
+                OfType::I64 if address && info.kind.is_some_and(whole) => self.integer(),
                 OfType::I64 => self.index(),
                 OfType::Follows if typed => match info.typing {
                     _ if statement => own.0,
@@ -411,6 +420,13 @@ impl Visit<'_> {
             });
         }
         Some(wants)
+    }
+
+    /// Creates a class of integers.
+    fn integer(&mut self) -> usize {
+        let class = self.types.dtypes.fresh();
+        self.types.integers.push(class);
+        class
     }
 
     /// Creates a class of element type i64.

@@ -15,16 +15,18 @@ pub(crate) const COLUMNS: usize = 1;
 pub(crate) const ENTRIES: usize = 2;
 /// The index of the extent of gathered blocks: the rows of a block, once for each column.
 const WIDE: usize = 3;
+/// The index of the extent of the rows of all blocks.
+const TALL: usize = 4;
 
 /// The names of the extents that are symbolic.
-const SIZES: [&str; 4] = ["rows", "columns", "entries", "wide"];
+const SIZES: [&str; 5] = ["rows", "columns", "entries", "wide", "tall"];
 
 /// The name prefix of tensors that hold offsets.
 pub(crate) const OFFSETS: &str = "offsets";
 /// The name prefix of tensors that are written but never compared.
 pub(crate) const SCRATCH: &str = "scratch";
 
-/// The declarations of one input and one output of every type and of ranks 1, 2 and 3, of offsets and scratch tensors,
+/// The declarations of one input and one output of every type and of ranks 1, 2 and 3, of outputs of rank 4, of offsets and scratch tensors,
 /// and the machine's vector width.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
@@ -52,7 +54,8 @@ impl World {
     /// Generates a random world. In a `wide` one, the columns are usually a known power of two.
     pub fn random(rng: &mut Rng, wide: bool) -> World {
         if wide && rng.u8(0..4) > 0 {
-            return World::new([None, rng.choice([8, 16]), None], 2, 8 << rng.u32(0..2));
+            let extents = [None, rng.choice([8, 16]), None];
+            return World::new(extents, 2, [ROWS, COLUMNS], 8 << rng.u32(0..2));
         }
         let columns = rng.choice([1, 2, 3, 4, 5, 7, 8, 9]).unwrap_or(1);
         let rows = rng.u64(1..=4);
@@ -66,13 +69,20 @@ impl World {
             1..=3 => rng.u64(1..=3),
             _ => columns.min(3),
         };
-        World::new(extents, block, if rng.bool() { 16 } else { 8 })
+        let flat = match rng.u8(0..12) {
+            0 => [ROWS, WIDE],
+            1 => [TALL, COLUMNS],
+            _ => [ROWS, COLUMNS],
+        };
+        World::new(extents, block, flat, if rng.bool() { 16 } else { 8 })
     }
 
-    /// Creates a world with these extents.
-    pub fn new(extents: [Option<u64>; 3], block: u64, simd_bytes: u64) -> World {
+    /// Creates a world with these extents. Outputs of rank 2 are `flat`: they may hold the rows of all blocks, one beside
+    /// or one below the other.
+    pub fn new(extents: [Option<u64>; 3], block: u64, flat: [usize; 2], simd_bytes: u64) -> World {
         let known = |k: usize| match k {
             WIDE => extents[COLUMNS].map(|n| n * block),
+            TALL => extents[ROWS].map(|n| n * block),
             k => extents[k],
         };
         let dim = |k: usize| known(k).map_or(Dim::Size(SizeId(k as u32)), Dim::Const);
@@ -82,9 +92,12 @@ impl World {
                 // The output of a gather from blocks has the rows of several blocks.
                 let rows = if writable { dim(WIDE) } else { Dim::Const(block) };
                 let (entries, columns) = (dim(ENTRIES), dim(COLUMNS));
-                for shape in
-                    [vec![entries], vec![dim(ROWS), columns], vec![dim(ROWS), rows, columns]]
-                {
+                let matrix = if writable { flat } else { [ROWS, COLUMNS] };
+                let mut shapes =
+                    vec![vec![entries], matrix.map(dim).to_vec(), vec![dim(ROWS), rows, columns]];
+                // What has all indices of a tensor of rank 3 may still have another.
+                shapes.extend(writable.then(|| vec![dim(COLUMNS), dim(ROWS), rows, columns]));
+                for shape in shapes {
                     let name = tensor_name(writable, dtype, shape.len());
                     tensors.push(TensorDecl { name, dtype, shape, writable });
                 }
@@ -107,7 +120,7 @@ impl World {
     /// Creates a store with zeros in the tensors of these names.
     pub fn zeros(&self, names: &BTreeSet<String>, extents: [u64; 3]) -> Store {
         let [rows, columns, entries] = extents;
-        let extents = [rows, columns, entries, columns * self.block];
+        let extents = [rows, columns, entries, columns * self.block, rows * self.block];
         let mut store = Store::default();
         for (k, name) in self.sizes.iter().enumerate() {
             store.sizes.insert(name.clone(), extents[k] as i64);

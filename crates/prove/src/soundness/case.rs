@@ -42,27 +42,12 @@ impl Case {
     /// Creates a random case; `tame` restricts numbers to plain ones.
     pub fn random(instance: &Instance, rng: &mut Rng, tame: bool) -> Option<Case> {
         let store = instance.world.store(rng, &instance.tensors(), tame);
-        let mut interpreter = instance.interpreter(&store).with_step_limit(STEPS);
-        let mut environment = Vec::new();
-        let mentioned = instance.mentioned([instance.lhs; 2]);
-        // Variables that are bound inside have a value outside as well: if facts show that a term does not depend on a
-        // variable (for example, because it has a single value), the term may occur outside of its loop.
-        for variable in instance.variables() {
-            let range = interpreter.values_of(variable).ok().filter(|(_, count, _)| *count > 0);
-            let Some((lo, count, step)) = range else {
-                // A variable of an empty range has no value in any environment.
-                if mentioned.contains(&variable) {
-                    return None;
-                }
-                continue;
-            };
-            let value = lo.wrapping_add(step.wrapping_mul(rng.u64(0..count) as i64));
-            interpreter.bind(variable, value).ok()?;
-            environment.push((variable, value));
-        }
-        match Case::on(instance, &store, &environment, Memory::Bounded) {
+        let values = environment(instance, rng, &store, Memory::Bounded)?;
+        match Case::on(instance, &store, &values, Memory::Bounded) {
             Err(Error::OutOfBounds { .. }) => {
-                Case::on(instance, &store, &environment, Memory::Open).ok()
+                // On open memory, more bounds of variables have a value.
+                let values = environment(instance, rng, &store, Memory::Open)?;
+                Case::on(instance, &store, &values, Memory::Open).ok()
             }
             case => case.ok(),
         }
@@ -89,4 +74,33 @@ impl Case {
             _ => Refutation::judge(instance, rhs, self, right),
         }
     }
+}
+
+/// Chooses values of all variables of an instance; `None` if it mentions one that has none.
+///
+/// Variables that are bound inside have a value outside as well: if facts show that a term does not depend on a variable
+/// (for example, because it has a single value), the term may occur outside of its loop.
+fn environment(
+    instance: &Instance,
+    rng: &mut Rng,
+    store: &Store,
+    memory: Memory,
+) -> Option<Vec<(Id, i64)>> {
+    let mut interpreter = memory.of(instance.interpreter(store).with_step_limit(STEPS));
+    let mut environment = Vec::new();
+    let mentioned = instance.mentioned([instance.lhs; 2]);
+    for variable in instance.variables() {
+        let range = interpreter.values_of(variable).ok().filter(|(_, count, _)| *count > 0);
+        let Some((lo, count, step)) = range else {
+            // A variable of an empty range has no value in any environment.
+            if mentioned.contains(&variable) {
+                return None;
+            }
+            continue;
+        };
+        let value = lo.wrapping_add(step.wrapping_mul(rng.u64(0..count) as i64));
+        interpreter.bind(variable, value).ok()?;
+        environment.push((variable, value));
+    }
+    Some(environment)
 }

@@ -24,7 +24,8 @@ const SEED: u64 = 7;
 #[derive(Clone, Debug)]
 pub(super) enum Meaning {
     Value(Value),
-    Places(Vec<Option<(String, u64)>>),
+    /// Each place, with true if its tensor is frozen.
+    Places(Vec<Option<(String, u64, bool)>>),
     /// The store, and on open memory the elements that were changed beyond the extents.
     Store(Store, BTreeMap<(String, u64), Scalar>),
 }
@@ -36,6 +37,16 @@ pub(super) enum Memory {
     Bounded,
     /// There is an element for each index.
     Open,
+}
+
+impl Memory {
+    /// Returns an interpreter on this memory.
+    pub fn of(self, interpreter: Interpreter) -> Interpreter {
+        match self {
+            Memory::Bounded => interpreter,
+            Memory::Open => interpreter.on_open_memory(SEED),
+        }
+    }
 }
 
 /// The required precision of a comparison.
@@ -79,11 +90,9 @@ fn evaluated(
     term: Id,
     environment: &[(Id, i64)],
     memory: Memory,
-    mut interpreter: Interpreter,
+    interpreter: Interpreter,
 ) -> Result<Meaning, Error> {
-    if memory == Memory::Open {
-        interpreter = interpreter.on_open_memory(SEED);
-    }
+    let mut interpreter = memory.of(interpreter);
     for (variable, value) in environment {
         interpreter.bind(*variable, *value)?;
     }
@@ -95,7 +104,7 @@ fn evaluated(
         }
         Kind::Address => {
             let places = interpreter.places(term)?;
-            let owned = |(name, at): (&str, u64)| (name.to_string(), at);
+            let owned = |(name, at, frozen): (&str, u64, bool)| (name.to_string(), at, frozen);
             Ok(Meaning::Places(places.into_iter().map(|p| p.map(owned)).collect()))
         }
         Kind::Statement => {
@@ -187,7 +196,9 @@ impl fmt::Display for Meaning {
             Meaning::Places(places) => {
                 for place in places {
                     match place {
-                        Some((name, at)) => write!(f, "{name}[{at}] ")?,
+                        Some((name, at, frozen)) => {
+                            write!(f, "{}{name}[{at}] ", if *frozen { "frozen " } else { "" })?;
+                        }
                         None => f.write_str("_ ")?,
                     }
                 }

@@ -52,7 +52,7 @@ impl Instance {
             None => grammar.sort(rng.choice(any)?, None)?,
         };
         let world = World::random(rng, !rule.fors.is_empty());
-        let (pattern, others) = left_side(rule);
+        let (pattern, others, named) = left_side(rule);
         let ranks = ranks(rule);
         let aim = aim.map(|aim| aim.within(rule, rng));
         let mut instance = Instance::of(
@@ -62,6 +62,7 @@ impl Instance {
             &ranks,
             &made(rule, grammar),
             &stated(rule),
+            &named,
             grammar,
             world,
             rng,
@@ -77,7 +78,8 @@ impl Instance {
     }
 
     /// Generates a random instance of a pattern of this sort, with variables of these ranks. `others` are nodes of the
-    /// pattern outside of its root that need an instance as well, `stated` what conditions say of its numbers.
+    /// pattern outside of its root that need an instance as well, `stated` what conditions say of its numbers, and
+    /// `named` the nodes that conditions name.
     /// Once in a while, a term mentions one of the loop variables that are `made` of the instance.
     #[allow(clippy::too_many_arguments, reason = "each is asked for in one place")]
     pub fn of(
@@ -87,6 +89,7 @@ impl Instance {
         ranks: &BTreeMap<Var, usize>,
         made: &[PatternAst<Node>],
         stated: &BTreeMap<Var, Stated>,
+        named: &BTreeMap<Var, Id>,
         grammar: &Grammar,
         world: World,
         rng: &mut Rng,
@@ -120,6 +123,7 @@ impl Instance {
         build.twins = build.one_in(5) || aim.is_some_and(Aim::is_of_twins);
         build.aim = aim.cloned();
         build.stated.clone_from(stated);
+        build.named.clone_from(named);
         build.outer_loops();
         build.bind_early();
         let mut lhs = build.node(Id::from(pattern.len().checked_sub(1)?))?;
@@ -296,8 +300,8 @@ pub(crate) fn ranks(rule: &Rule) -> BTreeMap<Var, usize> {
 }
 
 /// Returns the left side of a rule with the patterns of its `:where` clauses substituted for their variables, and the
-/// roots of patterns that match anywhere.
-pub(crate) fn left_side(rule: &Rule) -> (PatternAst<Node>, Vec<Id>) {
+/// roots of patterns that match anywhere; and the node of each of these variables.
+pub(crate) fn left_side(rule: &Rule) -> (PatternAst<Node>, Vec<Id>, BTreeMap<Var, Id>) {
     let mut pattern = PatternAst::default();
     let mut copied: BTreeMap<Var, Id> = BTreeMap::new();
     let sides = rule.wheres.iter().map(|(x, p)| (Some(*x), p)).chain([(None, &rule.lhs)]);
@@ -325,7 +329,7 @@ pub(crate) fn left_side(rule: &Rule) -> (PatternAst<Node>, Vec<Id>) {
         }
         bound.extend(variables(side));
     }
-    (pattern, others)
+    (pattern, others, copied)
 }
 
 fn variables(pattern: &PatternAst<Node>) -> BTreeSet<Var> {

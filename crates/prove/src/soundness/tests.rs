@@ -31,6 +31,7 @@ fn has_meaning(signature: &Signature, operator: &Operator, sort: Sort) -> bool {
             &ranks,
             &[],
             &BTreeMap::new(),
+            &BTreeMap::new(),
             &grammar,
             world,
             &mut rng,

@@ -81,6 +81,8 @@ pub(super) enum Arithmetic {
 /// (`STEPS`); and of constants of which one divides the other (`DIVISORS`), since solvers do not decide products of
 /// unknowns.
 const NUMBERS: [i64; 6] = [2, 4, 8, 16, 32, 64];
+/// Those where integers wrap. What is no power of two does not divide the number of all integers.
+const WRAPPING_NUMBERS: [i64; 7] = [3, 2, 4, 8, 16, 32, 64];
 const TRIPS: [i64; 3] = [2, 3, 8];
 const STEPS: [i64; 3] = [1, 2, 3];
 const DIVISORS: [i64; 5] = [-2, 0, 2, 3, 12];
@@ -116,7 +118,7 @@ pub(super) fn check(
     solver: Option<&dyn Solver>,
     arithmetic: Arithmetic,
 ) -> Integers {
-    let ranges = ranges(rule);
+    let ranges = ranges(rule, arithmetic);
     let claims = match claims(signature, rule, &ranges, arithmetic) {
         Ok(claims) => claims,
         Err(Inexpressible(reason)) => return Integers::Inexpressible { reason },
@@ -149,6 +151,7 @@ fn ask(chosen: &[Chosen], solver: &dyn Solver, arithmetic: Arithmetic) -> Result
         if ask_solver(solver, possible, &[], work) == Answer::Unsatisfiable {
             continue;
         }
+        let mut unknown = None;
         for claim in claims {
             let mut answer = Answer::Unknown(String::new());
             for script in &claim.scripts {
@@ -163,9 +166,14 @@ fn ask(chosen: &[Chosen], solver: &dyn Solver, arithmetic: Arithmetic) -> Result
                     return Err(Integers::Refuted { claim: claim.what.clone(), values });
                 }
                 Answer::Unknown(why) => {
-                    return Err(Integers::Unknown { reason: format!("{}: {why}", claim.what) });
+                    let reason = format!("{}: {why}", claim.what);
+                    unknown.get_or_insert(Integers::Unknown { reason });
                 }
             }
+        }
+        // Another claim for the same numbers may be wrong.
+        if let Some(unknown) = unknown {
+            return Err(unknown);
         }
     }
     if proved == 0 {
@@ -178,13 +186,17 @@ fn ask(chosen: &[Chosen], solver: &dyn Solver, arithmetic: Arithmetic) -> Result
 type Ranges = BTreeMap<Var, &'static [i64]>;
 
 /// Returns the variables of a rule that claims need numbers for, with their sample values.
-fn ranges(rule: &Rule) -> Ranges {
+fn ranges(rule: &Rule, arithmetic: Arithmetic) -> Ranges {
     let mut ranges = Ranges::new();
+    let lengths: &'static [i64] = match arithmetic {
+        Arithmetic::Unbounded => &NUMBERS,
+        Arithmetic::Wrapping => &WRAPPING_NUMBERS,
+    };
     for (v, call) in &rule.fors {
         let numbers: &'static [i64] = match call.what.name {
             "one-trip" => &[1],
             "few-trips" => &TRIPS,
-            _ => &NUMBERS,
+            _ => lengths,
         };
         ranges.insert(*v, numbers);
         // A trip count requires a division by the step, which is easy only if the step is a number.

@@ -82,6 +82,7 @@ fn made(
             &none,
             &[],
             &BTreeMap::new(),
+            &BTreeMap::new(),
             grammar,
             world,
             rng,

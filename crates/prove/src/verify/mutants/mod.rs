@@ -178,6 +178,9 @@ pub fn mutants(
 /// How often as many instances as of a rule are made of a mutant that lacks a condition, since few of them violate it.
 const VIOLATED_TIMES: usize = 3;
 
+/// How often as many instances as of a rule are made of a mutant of a right side, if it passes.
+const PASSED_TIMES: usize = 10;
+
 /// How often as many cases must violate the condition as a rule is tried in, where there are not enough instances.
 const VIOLATED_LEAST: usize = 5;
 
@@ -212,7 +215,15 @@ fn judge(
         (false, None) => *options,
     };
     let stronger = lacking.as_ref().map(|aim| Stronger { rule: original, aim });
-    let report = check_beyond(signature, rule, stronger, &options);
+    let mut report = check_beyond(signature, rule, stronger, &options);
+    if !is_right && lacking.is_none() && !matches!(report.verdict, Verdict::Refuted(_)) {
+        let more = Options {
+            instances: options.instances.saturating_mul(PASSED_TIMES),
+            most: options.most.saturating_mul(PASSED_TIMES),
+            ..options
+        };
+        report = check_beyond(signature, rule, None, &more);
+    }
     let counterexample = match report.verdict {
         Verdict::Refuted(case) => Some(case.to_string()),
         Verdict::Holds(_) | Verdict::Unchecked => None,

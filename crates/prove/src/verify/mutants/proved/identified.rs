@@ -69,7 +69,7 @@ fn written(signature: &Signature, rule: &Rule, side: &PatternAst<Node>) -> Strin
 
 /// Returns the types that the left side of a rule requires of its variables.
 fn types(signature: &Signature, rule: &Rule) -> Option<Types> {
-    let (pattern, others) = left_side(rule);
+    let (pattern, others, _) = left_side(rule);
     let of = |rank| Types::of(signature, &pattern, &others, rule.sort?, rank, &ranks(rule), 2);
     (0..=3).find_map(of)
 }
@@ -143,11 +143,17 @@ impl Side<'_> {
         format!("({} {})", node.head(), operands.join(" "))
     }
 
-    /// Returns a node as one processor has it. What the access unit evaluates stays, since that may fault elsewhere.
+    /// Returns a node as one processor has it. What the access unit evaluates stays, since that may fault elsewhere, and
+    /// so does a loop of both units that walks elsewhere on the access unit.
     fn plain(&self, node: &Node) -> Node {
         let operators = self.signature.table();
+        let text = |at: Id| self.text(at, &Vec::new(), 0);
+        let access = operators.looped(node).and_then(|own| Some((own.access?, (own.lo, own.hi))));
+        let differs = access.is_some_and(|(access, own)| {
+            text(access.0) != text(own.0) || text(access.1) != text(own.1)
+        });
         match operators.of(node) {
-            Some(info) if info.unit != Some(Unit::Access) => operators.erased(node),
+            Some(info) if info.unit != Some(Unit::Access) && !differs => operators.erased(node),
             _ => node.clone(),
         }
     }
@@ -257,8 +263,10 @@ impl Side<'_> {
         let mut told: Vec<String> = Vec::new();
         for (at, (name, value)) in around.iter().enumerate() {
             let shadowed = around[at + 1..].iter().any(|(other, _)| other == name);
-            // What a variable is fixed to must lie within its loop, whose bounds other fixed variables may be in.
-            let counts = value.starts_with(COUNTER) && self.excludes(name, v);
+            // What a variable is fixed to must lie within its loop, whose bounds variables that are fixed outside of it
+            // may be in.
+            let needed = around[at + 1..].iter().any(|(other, _)| !self.excludes(other, v));
+            let counts = self.excludes(name, v) && (value.starts_with(COUNTER) || !needed);
             let itself = *value == format!("(iv {name})");
             let hidden = shadowed && value.starts_with(COUNTER);
             if !hidden && !counts && !itself {
@@ -284,7 +292,10 @@ impl Side<'_> {
             let [Arg::Var(x), Arg::Var(within)] = guard.args.as_slice() else { return false };
             guard.what.name == "not-free" && x.to_string() == name && *within == v
         });
-        let new = |new: &New| new.variable.to_string() == name && new.within == v;
+        let new = |new: &New| {
+            new.within == v
+                && expanded(self.signature, self.rule, &new.variable).to_string() == name
+        };
         asked || self.rule.news.iter().any(new) || self.is_made_from(name, v)
     }
 

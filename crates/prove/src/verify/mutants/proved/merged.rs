@@ -52,7 +52,10 @@ pub(super) fn is_renamed(signature: &Signature, rule: &Rule, [x, y]: [Var; 2]) -
             continue;
         }
         let Some(inner) = places.innermost(*term, &names) else { return false };
-        let conditions = rule.guards.iter().filter(|guard| guard.args.contains(&Arg::Var(*term)));
+        // Another loop variable differs from both, since any other name for one of them would do, too.
+        let conditions = rule.guards.iter().filter(|guard| {
+            guard.args.contains(&Arg::Var(*term)) && guard.what.name != "different"
+        });
         let other = [y, x][usize::from(inner == Some(1))];
         // Conditions on the variables are about the one that the term may mention.
         if conditions.into_iter().any(|guard| guard.args.contains(&Arg::Var(other))) {

@@ -52,9 +52,11 @@ pub enum Reason {
 pub(super) fn reason(signature: &Signature, mutant: &Mutant) -> Option<Reason> {
     let Mutant { rule, original, lacking, .. } = mutant;
     match lacking {
-        // Names are all that is compared, not the bounds that a value must lie between, which may be written.
+        // Names are all that is compared, and different ones are of different variables; the bounds that a value must lie
+        // between, which may be written, are not.
         Some(aim) => of_condition(signature, rule, aim).or_else(|| {
-            let same = !aim.is_of_memory() && identified::says_nothing(signature, rule);
+            let apart = aim.is_of_memory() || is_of_names(signature, rule, aim);
+            let same = !apart && identified::says_nothing(signature, rule);
             same.then_some(Reason::Identified)
         }),
         None if identified::say_the_same(signature, original, rule)
@@ -63,6 +65,19 @@ pub(super) fn reason(signature: &Signature, mutant: &Mutant) -> Option<Reason> {
             Some(Reason::Identified)
         }
         None => None,
+    }
+}
+
+/// Returns true if a condition keeps two loop variables apart.
+fn is_of_names(signature: &Signature, rule: &Rule, aim: &Aim) -> bool {
+    let is_variable = |v: Var| {
+        let sort = rule.variables.iter().find(|(own, _)| *own == v).and_then(|(_, sort)| *sort);
+        let kind = sort.and_then(|sort| signature.sort(sort.name())?.kind);
+        kind == Some(Kind::Variable)
+    };
+    match aim {
+        Aim::Condition(call) => call.what.name == "different",
+        Aim::New(new) => is_variable(new.within),
     }
 }
 

@@ -73,9 +73,16 @@ impl<'a> Places<'a> {
             first.is_some_and(|first| all.any(|other| other != first))
         };
         let free = |y: Var| self.excludes(variable, y) || self.is_number(y);
+        // Under another name of the variable, what stands within it no longer mentions what the term does.
+        let is_asked = self
+            .rule
+            .guards
+            .iter()
+            .any(|guard| guard.what.name == "in-scope" && guard.args.contains(&Arg::Var(x)));
         let bound = self.places.iter().any(within);
         let others = self.places.iter().map(|place| place.variable);
         !self.unclear
+            && !is_asked
             && bound
             && self.of_variable(x).next().is_some()
             && !self.of_variable(x).any(within)

@@ -16,7 +16,7 @@ pub(super) fn is_plain(signature: &Signature, rule: &Rule, condition: &Call) -> 
 
 /// The requirements of the left side and of the conditions on its variables: one for each choice of what is open.
 fn typings(signature: &Signature, rule: &Rule) -> Vec<Types> {
-    let (pattern, others) = left_side(rule);
+    let (pattern, others, _) = left_side(rule);
     let ranks = ranks(rule);
     let sorts: Vec<Sort> = match rule.sort {
         Some(sort) => vec![sort],
