@@ -201,6 +201,19 @@ fn parts_of_several_loops_are_stored_whether_they_have_names_or_not() {
 }
 
 #[test]
+fn temporaries_that_use_one_another_several_times_stay_small() {
+    let step = |i: usize| format!("(let x{} (nn.where lt x{i} x{i} x{i} x{i}))", i + 1);
+    let steps: String = (0..200).map(step).collect();
+    let model = parse(&format!(
+        "(model m (input x0 f32 (b 8)) {steps} (output o (nn.add x200 x0)) (data (size b 4)))"
+    ));
+    let model = model.expect("a model");
+    let parts = model.statements.iter().map(|statement| statement.value.walk().count());
+    assert!(parts.clone().max() <= Some(400), "{:?}", parts.max());
+    assert!((50..=201).contains(&model.statements.len()), "{}", model.statements.len());
+}
+
+#[test]
 fn what_an_output_holds_is_read_from_it() {
     let (bag, read) = ("(emb.bag sum t i f)", "(output p (nn.exp o))");
     let nested = statements(&format!("(output o {bag}) (output p (nn.exp {bag}))"));

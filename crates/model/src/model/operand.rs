@@ -39,6 +39,10 @@ fn is_by_element(expr: &Expr) -> bool {
 /// together. A deeper operand is stored.
 const DEEPEST_IN_PLACE: usize = 8;
 
+/// The maximum number of parts of such an operand, as often as each occurs. Temporaries that use one another several times
+/// would make it grow without limit.
+const LARGEST_IN_PLACE: usize = 64;
+
 /// Returns the depth of nested operations.
 fn depth(expr: &Expr) -> usize {
     let deepest = expr.operands().into_iter().map(depth).max().unwrap_or(0);
@@ -48,7 +52,8 @@ fn depth(expr: &Expr) -> usize {
 impl Reader {
     /// Returns true if an operand is computed at its use.
     fn in_place(&self, expr: &Expr, reads: Reads) -> bool {
-        if is_whole(expr) || depth(expr) > DEEPEST_IN_PLACE {
+        let is_large = || expr.walk().nth(LARGEST_IN_PLACE).is_some();
+        if is_whole(expr) || depth(expr) > DEEPEST_IN_PLACE || is_large() {
             return false;
         }
         match reads {
