@@ -60,6 +60,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("crates/import/src/mlir/", "slc.alu_stream", "an operation of MLIR text"),
     ("crates/import/src/mlir/", "slc.from_stream", "an operation of MLIR text"),
     ("crates/import/src/mlir/", "slc", "a dialect of MLIR text"),
+    ("crates/import/src/mlir/halves/", "in", "an attribute in MLIR text"),
     ("crates/import/src/mlir/read/", "max", "a word of bounds in MLIR text"),
     ("crates/import/src/mlir/read/", "min", "a word of bounds in MLIR text"),
     ("crates/native/src/", "size", "a file in which Linux describes a cache"),

@@ -202,7 +202,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
                 self.grow.make().least(least, end)
             }
             choice => {
-                let less = self.grow.make().binary(BinaryOp::Lt, loaded, limit);
+                let less = self.below(loaded, limit);
                 if choice == 4 { less } else { self.grow.make().sum(less, end) }
             }
         }

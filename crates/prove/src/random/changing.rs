@@ -28,7 +28,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
                 if self.stated.get(&v) == Some(&Stated::Most(1)) && !self.one_in(4) {
                     let limit = self.grow.rng.i64(0..4);
                     let limit = self.grow.terms.int(limit);
-                    self.grow.make().binary(BinaryOp::Lt, loaded, limit)
+                    self.below(loaded, limit)
                 } else {
                     self.narrowed(loaded)
                 }
@@ -173,7 +173,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         let root = self.grow.make().root(&tensor_name(true, DType::F32, 1), true);
         let (zero, one) = (self.grow.terms.int(0), self.grow.literal(DType::F32, 1.0));
         let address = self.grow.make().at(root, &[zero]);
-        let count = self.grow.make().write(Some(BinaryOp::Add), address, one);
+        let count = self.accumulated(address, one);
         let inner = self.unwrapped(statement);
         let both = self.grow.make().sequence(&[inner, count]);
         self.wrapped(hole.sort, both)
@@ -226,9 +226,19 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         }
     }
 
+    /// Builds 1 where a number is below a limit, else 0.
+    pub(super) fn below(&mut self, number: Id, limit: Id) -> Id {
+        self.grow.make().binary(BinaryOp::Lt, number, limit)
+    }
+
+    /// Builds a statement that adds a value to an element.
+    fn accumulated(&mut self, address: Id, value: Id) -> Id {
+        self.grow.make().write(Some(BinaryOp::Add), address, value)
+    }
+
     fn stored(&mut self, hole: &Hole, address: Id, value: Id) -> Id {
         let statement = if self.grow.one_in(4) {
-            self.grow.make().write(Some(BinaryOp::Add), address, value)
+            self.accumulated(address, value)
         } else {
             self.grow.make().write(None, address, value)
         };
