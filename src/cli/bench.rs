@@ -31,7 +31,7 @@ pub(super) struct BenchArgs {
     /// Runs only the K-th of N parts of them.
     #[arg(long, value_name = "K/N", default_value = "1/1", hide_default_value = true)]
     part: Part,
-    /// What the workloads' batches are multiplied by; several factors give a row each.
+    /// The factors that the workloads' batches are multiplied by; each gives a row.
     #[arg(
         long,
         value_name = "FACTOR,…",

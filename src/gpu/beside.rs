@@ -41,7 +41,7 @@ pub struct At {
     pub gpu_seconds: f64,
     /// The GPU's time over ours.
     pub speed: f64,
-    /// The same per watt of the power that both are built for.
+    /// The speed per watt of the power that both are built for.
     pub speed_per_watt: f64,
     /// The GPU's energy over ours: the measured one, or that of the built-for power, over the simulated one.
     pub energy: f64,
@@ -155,7 +155,7 @@ pub struct Summary {
     /// The analytic model beside the measurements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_error: Option<ModelError>,
-    /// What the comparison assumes.
+    /// The assumptions of the comparison.
     pub assumptions: Vec<String>,
 }
 
@@ -167,7 +167,7 @@ pub struct Means {
     pub cores: f64,
     /// The GPU's time over ours.
     pub speed: f64,
-    /// The same per watt of the power that both are built for.
+    /// The speed per watt of the power that both are built for.
     pub speed_per_watt: f64,
     /// The GPU's energy over ours.
     pub energy: f64,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What the file says of itself; a file of another kind or version is read no further.
+/// The kind and version of a file; a file of others is read no further.
 #[derive(Debug, Deserialize)]
 struct Header {
     format: String,

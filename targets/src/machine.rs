@@ -387,7 +387,7 @@ const SECTIONS: &[(&str, &[Field])] = &[
     ("energy", Energy::FIELDS),
 ];
 
-/// What the description of a machine has.
+/// The sections of the description of a machine, and the laws between its numbers.
 const SCHEMA: Schema =
     Schema { what: "machine", sections: SECTIONS, inherits: true, relations: parse::relations };
 

@@ -38,11 +38,11 @@ schema! {
         start_us: f64, Real "us" 0, 10000;
         /// Each further kernel of a recorded graph.
         launch_us: f64, Real "us" 0, 10000;
-        /// What a kernel takes, beyond that, that finds nothing in caches and overlaps with nothing.
+        /// The further time of a kernel that finds nothing in caches and overlaps with nothing.
         cold_us: f64, Real "us" 0, 10000;
     }
 
-    /// What programs reach of what the hardware has.
+    /// The shares of the hardware that programs reach.
     Efficiency {
         /// The share of memory's bandwidth.
         stream: f64, Real "share" 0.001, 1;
@@ -76,7 +76,7 @@ pub struct Gpu {
     pub memory: GpuMemory,
     /// The cost of launching kernels.
     pub launches: Launches,
-    /// What programs reach.
+    /// The shares of the hardware that programs reach.
     pub efficiency: Efficiency,
     /// Power.
     pub power: Power,

@@ -16,7 +16,7 @@ pub struct MachineError {
     pub help: String,
 }
 
-/// What a description has.
+/// The sections of a description, and the laws between its numbers.
 pub(super) struct Schema {
     /// The word for what is described.
     pub what: &'static str,

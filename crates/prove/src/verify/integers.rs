@@ -81,7 +81,7 @@ pub(super) enum Arithmetic {
 /// (`STEPS`); and of constants of which one divides the other (`DIVISORS`), since solvers do not decide products of
 /// unknowns.
 const NUMBERS: [i64; 6] = [2, 4, 8, 16, 32, 64];
-/// Those where integers wrap. What is no power of two does not divide the number of all integers.
+/// The lengths where integers wrap. A number that is no power of two does not divide the number of all integers.
 const WRAPPING_NUMBERS: [i64; 7] = [3, 2, 4, 8, 16, 32, 64];
 const TRIPS: [i64; 3] = [2, 3, 8];
 const STEPS: [i64; 3] = [1, 2, 3];
