@@ -206,18 +206,12 @@ impl<'r, 'a> Halves<'r, 'a> {
         operation: &'o Operation<'a>,
         at: usize,
     ) -> Result<&'o Region<'a>, Refused> {
-        operation.regions.get(at).ok_or_else(|| {
-            self.refused(format!("`{}` lacks a region", operation.name), &operation.at)
-        })
+        operation.region(at, self.file)
     }
 
     /// Returns an operand of an operation.
     fn operand<'o>(&self, operation: &'o Operation<'a>, at: usize) -> Result<&'o Use, Refused> {
-        operation.operands.get(at).ok_or_else(|| {
-            let message =
-                format!("`{}` lacks operands: it has {}", operation.name, operation.operands.len());
-            self.refused(message, &operation.at)
-        })
+        operation.operand(at, self.file)
     }
 
     /// Returns the meaning of an operand.

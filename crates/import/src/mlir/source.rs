@@ -1,9 +1,11 @@
 //! The operations of a text, with the values that they define and use.
 
 use super::affine::Map;
+use super::read::{Refused, refused};
 use super::rows::Kind;
 use super::types::Type;
 pub(super) use crate::lex::Token::{self, Mark, Text, Word};
+use ember_language::diagnostic::FileId;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -100,6 +102,22 @@ impl<'a> Operation<'a> {
             Kind::Product | Kind::ProductTransposed => Some(2),
             _ => None,
         }
+    }
+
+    /// Returns a region of the operation.
+    pub(super) fn region(&self, at: usize, file: FileId) -> Result<&Region<'a>, Refused> {
+        self.regions.get(at).ok_or_else(|| {
+            refused(file, format!("`{}` lacks a region", self.name), self.at.clone(), "here")
+        })
+    }
+
+    /// Returns an operand of the operation.
+    pub(super) fn operand(&self, at: usize, file: FileId) -> Result<&Use, Refused> {
+        self.operands.get(at).ok_or_else(|| {
+            let count = self.operands.len();
+            let message = format!("`{}` lacks operands: it has {count}", self.name);
+            refused(file, message, self.at.clone(), "here")
+        })
     }
 
     /// Returns the text of an attribute.
