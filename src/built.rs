@@ -1,11 +1,11 @@
-//! A model from a file, compiled on arrays in memory, and its program as something to call: what bindings to other
+//! A model or kernel from a file, compiled on arrays in memory, and its program as something to call: what bindings to other
 //! languages are made of.
 
 use crate::cli;
 use crate::compiler::Error;
 use crate::job::{self, Done, Scope};
 use crate::native;
-use crate::report::Report;
+use crate::report::{KernelReport, Record, Report, RunReport};
 use crate::shipped::{self, Shipped};
 use crate::single::{self, Ran};
 use clap::ValueEnum;
@@ -19,6 +19,7 @@ use ember_sim::CoreKind;
 use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::Verified;
+use ember_tools::kernel::{self, Data, Kernel};
 use ember_tools::progress::Line;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -76,13 +77,18 @@ impl Settings {
     }
 }
 
-/// A compiled model.
+/// A compiled model or kernel.
 pub struct Built {
     sources: Sources,
-    inputs: Inputs,
     options: Options,
-    report: Report,
+    of: Of,
     program: Verified,
+}
+
+/// The model or kernel that a program was compiled from, and its report.
+enum Of {
+    Model(Box<(Inputs, Report)>),
+    Kernel(Box<(Kernel, Data, KernelReport)>),
 }
 
 /// Returns the operators of a PyTorch program in a file that have no counterpart, each by the name of its result and with
@@ -139,9 +145,10 @@ pub struct Called {
 }
 
 impl Built {
-    /// Compiles the model in a file: a model's text, or a program that a framework exported. The arrays have the names
+    /// Compiles the model in a file: a model's text, or a program that a framework exported, or a kernel in MLIR text. The
+    /// arrays have the names
     /// of the model's arguments or are called `input.0` and so on; without them, the data is that which the model
-    /// describes. `line` shows the progress.
+    /// describes, or random. `line` shows the progress.
     ///
     /// # Errors
     ///
@@ -153,19 +160,54 @@ impl Built {
         line: &Line,
     ) -> Result<Built, Error> {
         let mut sources = Sources::new(Shipped::default());
-        let built = Built::compiled(&mut sources, model, arrays, settings, line);
-        let (inputs, options, done) = built.map_err(|errors| Error::new(&sources, &errors))?;
-        let Done { report, best, .. } = done;
-        Ok(Built { sources, inputs, options, report, program: best.program })
+        let built = match models::is_kernel(&sources, model) {
+            true => Built::kernel(&mut sources, model, arrays, settings),
+            false => Built::model(&mut sources, model, arrays, settings, line),
+        };
+        let (options, of, program) = built.map_err(|errors| Error::new(&sources, &errors))?;
+        Ok(Built { sources, options, of, program })
     }
 
-    fn compiled(
+    /// Compiles a kernel for the arrays, or for random data.
+    fn kernel(
+        sources: &mut Sources,
+        path: &Path,
+        arrays: Option<BTreeMap<String, Tensor>>,
+        settings: &Settings,
+    ) -> Checked<(Options, Of, Verified)> {
+        let options = settings.options(arrays)?;
+        let kernel = kernel::read(sources, path, &options)?;
+        let data = kernel.data(sources, &options)?;
+        let program = kernel.compiled(&options, &data)?;
+        let ran = kernel.run(&program, &data, &options, CoreKind::OutOfOrder)?;
+        let record = Record::of_kernel(&kernel, &program, ran, options.exact);
+        if let Some(wrong) = &record.mismatch {
+            return Err(vec![Diagnostic::global(format!("program `{}`: {wrong}", record.name))]);
+        }
+        let best = RunReport {
+            record: record.clone(),
+            program: print(program.program()),
+            preparation: Vec::new(),
+            expected: Vec::new(),
+        };
+        let report = KernelReport {
+            model: kernel.name().to_owned(),
+            target: kernel.machine.name.clone(),
+            clock_ghz: kernel.machine.core.clock_ghz,
+            programs: vec![record],
+            best,
+        };
+        Ok((options, Of::Kernel(Box::new((kernel, data, report))), program))
+    }
+
+    /// Compiles a model, and runs its programs.
+    fn model(
         sources: &mut Sources,
         model: &Path,
         arrays: Option<BTreeMap<String, Tensor>>,
         settings: &Settings,
         line: &Line,
-    ) -> Checked<(Inputs, Options, Done)> {
+    ) -> Checked<(Options, Of, Verified)> {
         let started = Instant::now();
         let options = settings.options(arrays)?;
         let inputs = pipeline::read(sources, model, &options)?;
@@ -176,13 +218,18 @@ impl Built {
             let what = wrong.mismatch.as_deref().unwrap_or("no output");
             return Err(vec![Diagnostic::global(format!("program `{}`: {what}", wrong.name))]);
         }
-        Ok((inputs, options, done))
+        let Done { report, best, .. } = done;
+        Ok((options, Of::Model(Box::new((inputs, report))), best.program))
     }
 
     /// Returns the report as JSON, in the form of `ember-rewrite --json`.
     pub fn report(&self) -> String {
         // The report is plain data with string keys, so serialising it cannot fail.
-        serde_json::to_string(&self.report).unwrap_or_default()
+        match &self.of {
+            Of::Model(of) => serde_json::to_string(&of.1),
+            Of::Kernel(of) => serde_json::to_string(&of.2),
+        }
+        .unwrap_or_default()
     }
 
     /// Returns the program as DLC text.
@@ -204,14 +251,22 @@ impl Built {
             let error = error.with_help(format!("the forms are {}", forms.join(", ")));
             Error::new(&self.sources, &[error])
         })?;
-        let text = cli::emit(&self.inputs, &self.options, level, None);
+        let text = match &self.of {
+            Of::Model(of) => cli::emit(&of.0, &self.options, level, None),
+            Of::Kernel(of) => cli::emit_kernel(&of.0, &self.options, level, Some(&of.1)),
+        };
         text.map_err(|errors| Error::new(&self.sources, &errors))
     }
 
-    /// Returns the names of the model's arguments, in order.
+    /// Returns the names of the arguments, in order.
     pub fn arguments(&self) -> Vec<String> {
-        let arguments = self.inputs.model.arguments();
-        arguments.into_iter().map(|Parameter { name, .. }| name).collect()
+        match &self.of {
+            Of::Model(of) => {
+                let arguments = of.0.model.arguments();
+                arguments.into_iter().map(|Parameter { name, .. }| name).collect()
+            }
+            Of::Kernel(of) => of.0.arguments().to_vec(),
+        }
     }
 
     /// Runs the program in the simulator on other arrays, under names as in [`Built::compile`].
@@ -224,23 +279,39 @@ impl Built {
     }
 
     fn called(&self, arrays: BTreeMap<String, Tensor>) -> Checked<Called> {
-        let mut model = self.inputs.model.clone();
-        model.give(arrays)?;
-        let machine = &self.inputs.machine;
         let core = CoreKind::OutOfOrder;
-        let ran = single::run((&model, machine), &self.options, &self.program, core, false)?;
-        let Ran { record, mut outputs, .. } = ran;
+        let (record, outputs) = match &self.of {
+            Of::Model(of) => {
+                let (inputs, _) = of.as_ref();
+                let mut model = inputs.model.clone();
+                model.give(arrays)?;
+                let on = (&model, &inputs.machine);
+                let Ran { record, mut outputs, .. } =
+                    single::run(on, &self.options, &self.program, core, false)?;
+                let names = model.outputs().map(|output| output.name.clone());
+                let outputs = names.filter_map(|name| {
+                    let output = model.as_result(&name, &outputs.remove(&name)?);
+                    Some((name, output))
+                });
+                (record, outputs.collect())
+            }
+            Of::Kernel(of) => {
+                let (kernel, ..) = of.as_ref();
+                let options =
+                    Options { inputs: Some(Arrays::Held(arrays)), ..self.options.clone() };
+                let data = kernel.data(&self.sources, &options)?;
+                let mut ran = kernel.run(&self.program, &data, &options, core)?;
+                let names = kernel.outputs().into_iter();
+                let outputs = names.filter_map(|name| ran.outputs.remove_entry(&name)).collect();
+                let exact = options.exact;
+                (Record::of_kernel(kernel, &self.program, ran, exact), outputs)
+            }
+        };
         let wrong = |why: &str| vec![Diagnostic::global(format!("the program failed: {why}"))];
         if let Some(mismatch) = &record.mismatch {
             return Err(wrong(mismatch));
         }
         let cycles = record.cycles.ok_or_else(|| wrong("its run did not end"))?;
-        let names = model.outputs().map(|output| output.name.clone());
-        let outputs = names.filter_map(|name| {
-            let output = model.as_result(&name, &outputs.remove(&name)?);
-            Some((name, output))
-        });
-        let outputs = outputs.collect();
         Ok(Called { outputs, cycles, energy_j: record.energy_j })
     }
 }

@@ -5,9 +5,12 @@ mod tables;
 use crate::results::Compared;
 use ember_compile::pipeline::Failure;
 use ember_compile::preparation::Preparation;
+use ember_language::rules::Exactness;
 use ember_model::reference::Mismatch;
 use ember_sim::{LoadsByHint, SimError, Stats, UnitStats};
 use ember_targets::machine::Machine;
+use ember_targets::verify::Verified;
+use ember_tools::kernel::{Kernel, Ran};
 use ember_tools::tables::EGraphReport;
 use ember_tools::trace::GroupTrace;
 use schemars::JsonSchema;
@@ -117,6 +120,18 @@ pub struct Record {
 }
 
 impl Record {
+    /// Returns the record of a kernel's run.
+    pub fn of_kernel(kernel: &Kernel, program: &Verified, ran: Ran, exact: Exactness) -> Record {
+        let mut record = Record {
+            name: program.program().name.clone(),
+            exactness: exact.name().to_owned(),
+            ..Record::default()
+        };
+        record.compare(ran.compared);
+        record.measure(&ran.outcome.stats, &kernel.machine);
+        record
+    }
+
     /// Records the measurements of a run on a machine.
     pub fn measure(&mut self, stats: &Stats, machine: &Machine) {
         self.cycles = Some(stats.cycles);
@@ -169,6 +184,22 @@ pub struct RunReport {
     /// The outputs beside the arrays that the user expects, if any are given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<Compared>,
+}
+
+/// The report of a kernel that was compiled for data, in the form of [`Report`] as far as a kernel has it: no bound, and no
+/// other programs.
+#[derive(Clone, Debug, Serialize)]
+pub struct KernelReport {
+    /// The kernel's name.
+    pub model: String,
+    /// The machine's name.
+    pub target: String,
+    /// The clock of the machine's core in GHz.
+    pub clock_ghz: f64,
+    /// Its only program.
+    pub programs: Vec<Record>,
+    /// Its program, with its text.
+    pub best: RunReport,
 }
 
 /// The chosen program.

@@ -36,26 +36,26 @@ pub struct Compared {
 }
 
 impl Expected {
-    /// Reads the arrays for a model's outputs. An array has the name of its output, or is called `output.N`, with N
-    /// counted from 0 in the model's order. Other arrays of the file are not used, but at least one must be an output's.
+    /// Reads the arrays for the outputs of a model or kernel. An array has the name of its output, or is called `output.N`,
+    /// with N counted from 0 in their order. Other arrays of the file are not used, but at least one must be an output's.
     pub fn read(
         sources: &Sources,
         file: &TensorFile,
-        model: &Model,
+        (of, outputs): (&str, &[String]),
         tolerance: Option<Tolerance>,
     ) -> Checked<Expected> {
         let path = file.path();
         let mut held = file.read(sources.files().as_ref()).map_err(|e| unusable(path, e))?;
         let names: Vec<String> = held.keys().cloned().collect();
-        let arrays = model.outputs().enumerate().map(|(n, output)| {
-            let array = held.remove(&output.name).or_else(|| held.remove(&format!("output.{n}")));
-            (output.name.clone(), array)
+        let arrays = outputs.iter().enumerate().map(|(n, output)| {
+            let array = held.remove(output).or_else(|| held.remove(&format!("output.{n}")));
+            (output.clone(), array)
         });
         let arrays: Vec<_> = arrays.collect();
         if arrays.iter().any(|(_, array)| array.is_some()) {
             return Ok(Expected { arrays, tolerance });
         }
-        let message = format!("{}: has no array of an output of `{}`", path.display(), model.name);
+        let message = format!("{}: has no array of an output of `{of}`", path.display());
         let outputs = suggest::list(arrays.iter().map(|(name, _)| name.as_str()));
         let names = suggest::list(names.iter().map(String::as_str));
         let help = format!(
@@ -65,8 +65,12 @@ impl Expected {
     }
 
     /// Compares the outputs of a run with the arrays. Outputs have the extents that the model's program gives them.
-    pub fn compare(&self, model: &Model, outputs: &BTreeMap<String, Tensor>) -> Vec<Compared> {
-        let outputs = in_program(model, outputs);
+    pub fn compare(
+        &self,
+        model: Option<&Model>,
+        outputs: &BTreeMap<String, Tensor>,
+    ) -> Vec<Compared> {
+        let outputs = model.map_or_else(|| outputs.clone(), |model| in_program(model, outputs));
         let compared = |(name, array): &(String, Option<Tensor>)| {
             let (output, none) =
                 (name.clone(), |within, reason: String| (within, None, Some(reason)));

@@ -6,8 +6,8 @@
     5669
     >>> outputs = program(*inputs)
 
-`compile` takes a `torch.nn.Module`, a program that a framework exported (`.pt2`, `.mlir`, …), or a model's text
-(`.sexp`). The other functions are the commands of the same names, with their options as keywords.
+`compile` takes a `torch.nn.Module`, a program that a framework exported (`.pt2`, `.mlir`, …), a model's text
+(`.sexp`), or a kernel in MLIR text. The other functions are the commands of the same names, with their options as keywords.
 """
 
 from __future__ import annotations

@@ -36,14 +36,14 @@ class Report:
         return self.data["best"]["energy_j"]
 
     @property
-    def bound_cycles(self) -> int:
-        """Cycles that no program can go below on this machine."""
-        return self.data["best"]["bound_cycles"]
+    def bound_cycles(self) -> int | None:
+        """Cycles that no program can go below on this machine; None for a kernel, of which no bound is known."""
+        return self.data["best"].get("bound_cycles")
 
     @property
-    def bound_by(self) -> str:
-        """The resource of the machine that sets the bound."""
-        return self.data["best"]["bound_by"]
+    def bound_by(self) -> str | None:
+        """The resource of the machine that sets the bound; None for a kernel."""
+        return self.data["best"].get("bound_by")
 
     @property
     def stalls(self) -> list[dict[str, Any]]:
@@ -56,11 +56,14 @@ class Report:
         return self.data["programs"]
 
     def __repr__(self) -> str:
-        of_bound = self.bound_cycles / self.cycles if self.cycles else 0.0
+        of_bound = "" if self.bound_cycles is None else f"{self._of_bound(self.cycles)} of the bound, "
         return (
-            f"<{self.data['model']} on {self.data['target']}: {self.cycles} cycles, {of_bound:.1%} of the bound, "
-            f"{self.energy_j:.3g} J>"
+            f"<{self.data['model']} on {self.data['target']}: {self.cycles} cycles, {of_bound}{self.energy_j:.3g} J>"
         )
+
+    def _of_bound(self, cycles: int | None) -> str:
+        """Returns the share of the bound in a run of so many cycles."""
+        return f"{self.bound_cycles / cycles:.1%}" if cycles and self.bound_cycles is not None else "-"
 
     def _repr_html_(self) -> str:
         def table(heads: list[str], rows: list[list[str]]) -> str:
@@ -73,7 +76,7 @@ class Report:
                 program["name"],
                 "no program" if program["cycles"] is None else f"{program['cycles']:,}",
                 f"{program['energy_j']:.3g}",
-                f"{self.bound_cycles / program['cycles']:.1%}" if program["cycles"] else "-",
+                self._of_bound(program["cycles"]),
             ]
             for program in self.programs
         ]
@@ -91,7 +94,7 @@ class Report:
 
 
 class Program:
-    """A compiled model. Calling it runs it in the simulator."""
+    """A compiled model or kernel. Calling it runs it in the simulator."""
 
     def __init__(self, native: _native.Native):
         self._native = native
@@ -155,9 +158,11 @@ def compile(
     """Compiles a model.
 
     Args:
-        model: a `torch.nn.Module`, or the path of a program that a framework exported or of a model's text.
+        model: a `torch.nn.Module`, or the path of a program that a framework exported, of a model's text, or of a kernel
+            in MLIR text.
         example_inputs: arrays or tensors, in the order of the arguments (tuples and lists in them count one by one) or
-            by name. A module needs them. Without them, a file's data is what it describes, made by `seed`.
+            by name. A module needs them. Without them, a file's data is what it describes, made by `seed`, and that of a
+            kernel is random. Of a kernel, what it writes may be left out, and is zero then.
         target: the name of a machine, or the file that describes it. One without an access unit, such as "cpu", stands
             for this machine: the result is a `NativeProgram`, which calls a compiled function.
         exact: "bitwise", "reassoc" (sums may be reordered) or "approx".

@@ -15,7 +15,7 @@ use ember_native::Found;
 use ember_targets::tensor::Tensor;
 use ember_tools::emit;
 use ember_tools::explain;
-use ember_tools::kernel;
+use ember_tools::kernel::{self, Data, Kernel};
 use ember_tools::progress::Line;
 use ember_tools::render;
 use schemars::JsonSchema;
@@ -72,7 +72,7 @@ pub(super) fn main_job(
     line.done();
     write_outputs(common, Some(&inputs.model), &done.outputs)?;
     done.report.expected =
-        expected.map(|e| e.compare(&inputs.model, &done.outputs)).unwrap_or_default();
+        expected.map(|e| e.compare(Some(&inputs.model), &done.outputs)).unwrap_or_default();
     done.report.trace = common.trace.then(|| std::mem::take(&mut done.trace));
     let text = if common.json {
         to_json(&done.report)
@@ -107,7 +107,7 @@ fn native_job(
     line.done();
     write_outputs(common, Some(&inputs.model), &done.outputs)?;
     done.report.expected =
-        expected.map(|e| e.compare(&inputs.model, &done.outputs)).unwrap_or_default();
+        expected.map(|e| e.compare(Some(&inputs.model), &done.outputs)).unwrap_or_default();
     let text = if common.json { to_json(&done.report) } else { native::text(&done.report) };
     write_result(common.output.as_deref(), &text)?;
     let wrong = done.report.programs.iter().filter(|row| !row.valid);
@@ -200,12 +200,30 @@ pub(super) struct KernelReport<'a> {
     program: String,
 }
 
+/// Returns a kernel's program as text, compiled for data if there is any.
+pub(crate) fn emit_kernel(
+    kernel: &Kernel,
+    options: &Options,
+    level: Level,
+    data: Option<&Data>,
+) -> Checked<String> {
+    match level {
+        Level::Dot | Level::EgraphJson => Err(programs_alone()),
+        level => kernel.program(options, program_level(level), data),
+    }
+}
+
+/// Returns the error for a form that is no program's.
+fn programs_alone() -> Vec<Diagnostic> {
+    let error = Diagnostic::global("of a kernel, programs are printed alone");
+    vec![error.with_help("give `--emit` scf, slc, slcv, dlc or mlir")]
+}
+
 /// Compiles a kernel and prints its best program, as DLC if no level is given.
 fn kernel_job(sources: &mut Sources, path: &Path, common: &Common) -> Checked<ExitCode> {
     let level = common.emit.unwrap_or(Level::Dlc);
-    if matches!(level, Level::Dot | Level::EgraphJson) || common.emit_after.is_some() {
-        let error = Diagnostic::global("of a kernel, programs are printed alone");
-        return Err(vec![error.with_help("give `--emit` scf, slc, slcv, dlc or mlir")]);
+    if common.emit_after.is_some() {
+        return Err(programs_alone());
     }
     let of_run = [
         ("--timeline", common.timeline.is_some()),
@@ -217,12 +235,13 @@ fn kernel_job(sources: &mut Sources, path: &Path, common: &Common) -> Checked<Ex
     ];
     if let Some((option, _)) = of_run.into_iter().find(|(_, given)| *given) {
         let error = Diagnostic::global(format!("`{option}` needs a model: a kernel has no data"));
-        let help = "`ember-rewrite run KERNEL` runs a kernel on random data, and `run KERNEL MODEL` on a model's";
+        let help = "`ember-rewrite run KERNEL` runs a kernel on random data, `run KERNEL --inputs FILE` on arrays, and \
+                    `run KERNEL MODEL` on a model's data";
         return Err(vec![error.with_help(help)]);
     }
     let options = common.options();
     let kernel = kernel::read(sources, path, &options)?;
-    let program = kernel.program(&options, program_level(level))?;
+    let program = emit_kernel(&kernel, &options, level, None)?;
     let text = match common.json {
         true => {
             to_json(&KernelReport { kernel: kernel.name(), target: &kernel.machine.name, program })
@@ -238,7 +257,9 @@ pub(super) fn expected(
     common: &Common,
     inputs: &Inputs,
 ) -> Checked<Option<Expected>> {
-    let read = |file| Expected::read(sources, file, &inputs.model, common.tolerance);
+    let model = &inputs.model;
+    let outputs: Vec<String> = model.outputs().map(|output| output.name.clone()).collect();
+    let read = |file| Expected::read(sources, file, (&model.name, &outputs), common.tolerance);
     common.expect.as_ref().map(read).transpose()
 }
 

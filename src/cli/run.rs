@@ -4,6 +4,7 @@ use super::common::{Common, Level};
 use super::compile::{expected, judge, write_outputs};
 use super::output::{to_json, write_output, write_result};
 use crate::report::{self, PreparedReport, Record, RunReport};
+use crate::results::Expected;
 use crate::single;
 use clap::ValueEnum;
 use ember_compile::models;
@@ -50,7 +51,7 @@ pub(super) fn run_any(
     }
 }
 
-/// Runs a kernel on random data.
+/// Runs a kernel on the arrays that are given, or on random data.
 fn run_kernel(
     sources: &mut Sources,
     path: &Path,
@@ -59,17 +60,20 @@ fn run_kernel(
 ) -> Checked<ExitCode> {
     let options = common.options();
     let kernel = kernel::read(sources, path, &options)?;
-    let ran = kernel.run(&options, core.kind())?;
+    let outputs = kernel.outputs();
+    let read = |file| Expected::read(sources, file, (kernel.name(), &outputs), common.tolerance);
+    let expected = common.expect.as_ref().map(read).transpose()?;
+    let data = kernel.data(sources, &options)?;
+    let program = kernel.compiled(&options, &data)?;
+    let ran = kernel.run(&program, &data, &options, core.kind())?;
     write_outputs(common, None, &ran.outputs)?;
-    let mut record = Record {
-        name: ran.program.program().name.clone(),
-        exactness: options.exact.name().to_owned(),
-        ..Record::default()
+    let expected = expected.map(|e| e.compare(None, &ran.outputs)).unwrap_or_default();
+    let report = RunReport {
+        record: Record::of_kernel(&kernel, &program, ran, options.exact),
+        program: print(program.program()),
+        preparation: Vec::new(),
+        expected,
     };
-    record.compare(ran.compared);
-    record.measure(&ran.outcome.stats, &kernel.machine);
-    let program = print(ran.program.program());
-    let report = RunReport { record, program, preparation: Vec::new(), expected: Vec::new() };
     let text = if common.json { to_json(&report) } else { report::one(&report) };
     write_result(common.output.as_deref(), &text)?;
     let failed = report.record.has_failed().then_some(&report.record);
@@ -114,7 +118,9 @@ fn run_program(
         record: ran.record,
         program: print(program.program()),
         preparation: prepared.into_iter().map(PreparedReport::from).collect(),
-        expected: expected.map(|e| e.compare(&inputs.model, &ran.outputs)).unwrap_or_default(),
+        expected: expected
+            .map(|e| e.compare(Some(&inputs.model), &ran.outputs))
+            .unwrap_or_default(),
     };
     let text = if common.json { to_json(&report) } else { report::one(&report) };
     write_result(common.output.as_deref(), &text)?;

@@ -12,6 +12,7 @@ mod formatting;
 mod generators;
 mod gpu;
 mod json;
+mod kernels;
 mod lsp;
 mod main_job;
 mod models;

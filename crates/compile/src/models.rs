@@ -43,8 +43,8 @@ pub fn load(sources: &mut Sources, path: &Path) -> Checked<Loaded> {
     }
     if is_kernel(sources, path) {
         let message = format!("{}: a kernel is no model, because it has no data", path.display());
-        let help = "the commands `run`, `equiv` and the main job take kernels; in Python \
-                    `ember_rewrite.command(\"run\", PATH)`, `equiv` and `command(PATH)`";
+        let help = "the commands `run`, `equiv` and the main job take kernels, as does `compile` in Python, for simulated \
+                    machines";
         return Err(vec![Diagnostic::global(message).with_help(help)]);
     }
     if !is_import(path) {

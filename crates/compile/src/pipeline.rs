@@ -102,7 +102,7 @@ pub enum Arrays {
 
 impl Arrays {
     /// Returns the arrays.
-    fn read(&self, sources: &Sources) -> Checked<BTreeMap<String, Tensor>> {
+    pub fn read(&self, sources: &Sources) -> Checked<BTreeMap<String, Tensor>> {
         match self {
             Arrays::File(file) => {
                 let arrays = file.read(sources.files().as_ref());

@@ -80,6 +80,8 @@ pub struct Kernel {
     pub tensors: Vec<KernelTensor>,
     /// The sizes that are arguments.
     pub sizes: Vec<String>,
+    /// The names of the arguments in the order of the function; a structure, whose fields are sizes, has none.
+    pub arguments: Vec<String>,
 }
 
 /// The names that a kernel's arguments have already, because another program declares them.

@@ -10,5 +10,6 @@ mod snapshot;
 
 pub use dot::dot;
 pub use json::json;
+pub(crate) use program::unprinted;
 pub use program::{Level, around, program};
 pub use snapshot::{Snapshot, SnapshotClass, SnapshotNode, snapshot};

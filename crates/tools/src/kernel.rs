@@ -1,6 +1,9 @@
-//! Compiles and runs kernels in MLIR text. A kernel describes no data, so extents are [`SIZE`], and the cost model chooses.
+//! Compiles and runs kernels in MLIR text. A kernel describes no data: without arrays for its arguments, extents are
+//! [`SIZE`] and elements random. The cost model chooses the program.
 
-use crate::emit::Level;
+mod arrays;
+
+use crate::emit::{Level, unprinted};
 use ember_analysis::facts::{Facts, VectorUnit};
 use ember_compile::cost::Rates;
 use ember_compile::machines;
@@ -26,6 +29,10 @@ use std::path::Path;
 /// The value of every extent; a size that is an argument has half of it, so that loops up to it stay within tensors.
 pub const SIZE: u64 = 64;
 
+/// The help where random data does not do.
+const OWN_DATA: &str = "give arrays for its arguments, `run KERNEL --inputs FILE`, or a model with data for them, \
+                        `run KERNEL MODEL`";
+
 /// A kernel with what it is compiled by.
 pub struct Kernel {
     book: RuleBook,
@@ -37,10 +44,14 @@ pub struct Kernel {
     name: String,
 }
 
+/// The data of a kernel.
+pub struct Data {
+    given: Given,
+    store: Store,
+}
+
 /// A run of a kernel.
 pub struct Ran {
-    /// The program that ran.
-    pub program: Verified,
     /// The measurements and the tensors at the end.
     pub outcome: Outcome,
     /// The comparison of the outputs with those of the kernel as it was read.
@@ -67,8 +78,11 @@ impl Kernel {
         &self.name
     }
 
-    /// Returns the kernel at a level.
-    pub fn program(&self, options: &Options, level: Level) -> Checked<String> {
+    /// Returns the kernel at a level, compiled for data if there is any.
+    pub fn program(&self, options: &Options, level: Level, data: Option<&Data>) -> Checked<String> {
+        let sizes = self.declarations.all_sizes(&self.sizes());
+        let unknown = Store { tensors: BTreeMap::new(), sizes };
+        let store = data.map_or(&unknown, |data| &data.store);
         let words = self.declarations.words(&self.book.signature);
         Ok(match level {
             Level::Scf => {
@@ -80,14 +94,16 @@ impl Kernel {
             }
             Level::Mlir => equiv::mlir_text(&self.name, &self.declarations, &self.term)
                 .map_err(|why| vec![Diagnostic::global(why.to_string())])?,
-            Level::Dlc => print(self.best(options, level)?.1.program()),
-            Level::MlirSlc | Level::MlirSlcv => {
-                equiv::slc_text(&self.name, &self.declarations, &self.best(options, level)?.0)
-                    .map_err(|why| vec![Diagnostic::global(why.to_string())])?
-            }
-            Level::MlirDlc => equiv::dlc_text(self.best(options, level)?.1.program())
-                .map_err(|why| vec![Diagnostic::global(why.to_string())])?,
-            Level::Slc | Level::Slcv => text::program(&self.best(options, level)?.0, &words),
+            Level::Dlc => print(self.best(options, level, store)?.1.program()),
+            Level::MlirSlc | Level::MlirSlcv => equiv::slc_text(
+                &self.name,
+                &self.declarations,
+                &self.best(options, level, store)?.0,
+            )
+            .map_err(|why| unprinted(&why))?,
+            Level::MlirDlc => equiv::dlc_text(self.best(options, level, store)?.1.program())
+                .map_err(|why| unprinted(&why))?,
+            Level::Slc | Level::Slcv => text::program(&self.best(options, level, store)?.0, &words),
             Level::C | Level::Header => {
                 let error = Diagnostic::global("C is made of models, not of kernels");
                 return Err(vec![error.with_help("give `--emit dlc`, or a model")]);
@@ -96,7 +112,7 @@ impl Kernel {
     }
 
     /// Returns the best divided program by the cost model: its term, and the program.
-    fn best(&self, options: &Options, level: Level) -> Checked<(Term, Verified)> {
+    fn best(&self, options: &Options, level: Level, store: &Store) -> Checked<(Term, Verified)> {
         let schedule = self.book.require_schedule(&options.schedule)?;
         let scalar = schedule.only(|rule| {
             !matches!(level, Level::Slc | Level::MlirSlc)
@@ -109,8 +125,6 @@ impl Kernel {
         let operators = self.book.signature.table();
         let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit)
             .rounding(options.exact);
-        let sizes = self.declarations.all_sizes(&self.sizes());
-        let store = Store { tensors: BTreeMap::new(), sizes };
         let compiled = ember_engine::compile(&self.book);
         let goal = goal(&self.book, schedule);
         let search = Search {
@@ -121,7 +135,7 @@ impl Kernel {
             exact: options.exact,
             goal,
             facts: &facts,
-            statistics: &Statistics::of_store(&store),
+            statistics: &Statistics::of_store(store),
             rates: &Rates::of(&self.machine),
             limits: Limits { iterations: options.iter_limit, nodes: options.node_limit },
             best: options.candidates,
@@ -147,24 +161,68 @@ impl Kernel {
         sizes.into_iter().map(|name| (name.clone(), value(&name))).collect()
     }
 
-    /// Compiles the kernel, runs it on random data, and compares its outputs with those of the kernel as it was read.
-    pub fn run(&self, options: &Options, core: CoreKind) -> Checked<Ran> {
-        let fail = |message: String| {
-            let error = Diagnostic::global(message);
-            vec![error.with_help("give a model with data for its arguments: `run KERNEL MODEL`")]
+    /// Returns the names of the arguments, in order.
+    pub fn arguments(&self) -> &[String] {
+        &self.declarations.arguments
+    }
+
+    /// Returns the data that the options give, or random data.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the arrays do not fit the arguments, or no random data fits the kernel.
+    pub fn data(&self, sources: &Sources, options: &Options) -> Checked<Data> {
+        let declarations = &self.declarations;
+        let (given, before) = match &options.inputs {
+            Some(arrays) => arrays::given(declarations, arrays.read(sources)?)?,
+            None => {
+                let operators = self.book.signature.table();
+                let (sizes, seed) = (self.sizes(), options.seed.unwrap_or(1));
+                let given = equiv::sample(declarations, &self.side, operators, &sizes, seed);
+                let given = given.ok_or_else(|| {
+                    let error =
+                        Diagnostic::global(format!("no data of size {SIZE} fits the kernel"));
+                    vec![error.with_help(OWN_DATA)]
+                })?;
+                (given, BTreeMap::new())
+            }
         };
+        let store = arrays::store(declarations, &given, before);
+        Ok(Data { given, store })
+    }
+
+    /// Compiles the kernel for some data.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the schedule makes no program.
+    pub fn compiled(&self, options: &Options, data: &Data) -> Checked<Verified> {
+        Ok(self.best(options, Level::Dlc, &data.store)?.1)
+    }
+
+    /// Runs a program of the kernel on data, and compares its outputs with those of the kernel as it was read.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the kernel faults on the data, or the run does not end.
+    pub fn run(
+        &self,
+        program: &Verified,
+        data: &Data,
+        options: &Options,
+        core: CoreKind,
+    ) -> Checked<Ran> {
         let operators = self.book.signature.table();
-        let seed = options.seed.unwrap_or(1);
-        let given = equiv::sample(&self.declarations, &self.side, operators, &self.sizes(), seed);
-        let given = given.ok_or_else(|| fail(format!("no data of size {SIZE} fits the kernel")))?;
-        let store = given.store(&self.declarations, equiv::Before::Zeros);
-        let mut reference = Interpreter::new(&self.term, operators, store.clone());
+        let mut reference = Interpreter::new(&self.term, operators, data.store.clone());
         reference.run(reference.root()).map_err(|fault| {
-            fail(format!("the kernel faults on data where every extent is {SIZE}: {fault}"))
+            let error = Diagnostic::global(match options.inputs {
+                Some(_) => format!("the kernel faults on this data: {fault}"),
+                None => format!("the kernel faults on data where every extent is {SIZE}: {fault}"),
+            });
+            vec![if options.inputs.is_some() { error } else { error.with_help(OWN_DATA) }]
         })?;
         let expected = reference.into_store();
-        let (_, program) = self.best(options, Level::Dlc)?;
-        let outcome = self.simulated(&program, &given, &store, (options, core))?;
+        let outcome = self.simulated(program, data, (options, core))?;
         let mut compared = Ok(());
         let mut outputs = BTreeMap::new();
         for (decl, tensor) in program.program().tensors.iter().zip(&outcome.tensors) {
@@ -177,15 +235,19 @@ impl Kernel {
                 outputs.insert(decl.name.clone(), tensor.clone());
             }
         }
-        Ok(Ran { program, outcome, compared, outputs })
+        Ok(Ran { outcome, compared, outputs })
+    }
+
+    /// Returns the names of the tensors that the kernel writes, in order.
+    pub fn outputs(&self) -> Vec<String> {
+        self.declarations.outputs()
     }
 
     /// Runs a program on the simulator.
     fn simulated(
         &self,
         program: &Verified,
-        given: &Given,
-        store: &Store,
+        Data { given, store }: &Data,
         (options, core): (&Options, CoreKind),
     ) -> Checked<Outcome> {
         let program = program.program();

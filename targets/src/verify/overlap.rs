@@ -76,6 +76,13 @@ impl Footprint {
         self.stores.union(&self.writes).copied()
     }
 
+    /// Returns true if either unit reads or writes a tensor.
+    pub fn uses(&self, tensor: TensorId) -> bool {
+        [&self.loads, &self.stores, &self.reads, &self.writes]
+            .iter()
+            .any(|own| own.contains(&tensor))
+    }
+
     /// Returns the footprint with other tensor ids; a tensor without a new id is left out.
     pub fn renumbered(&self, id: impl Fn(TensorId) -> Option<TensorId>) -> Footprint {
         let set = |set: &BTreeSet<TensorId>| set.iter().filter_map(|t| id(*t)).collect();

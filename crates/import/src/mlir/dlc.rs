@@ -1,5 +1,5 @@
 //! Writes DLC programs in the dialects of the public Ember artifact: `slc` and `slcvec` for streams, `dlc` for the two
-//! halves. What the artifact has no operation for is refused.
+//! halves. What the artifact has no operation for has one in the dialect `dae` of our own, in the generic form.
 //!
 //! Registers of the execute unit, which hold their values from one callback to the next, are memory of rank 0.
 
@@ -8,7 +8,8 @@ mod compute;
 
 use super::lines::{Lines, NoDialect};
 use super::types::{Elem, Type};
-use ember_targets::dlc::{self, Dim, Program, TensorDecl};
+use ember_targets::dlc::{self, Dim, Program, TensorDecl, TensorId};
+use ember_targets::verify::Footprint;
 
 /// The state of writing.
 struct Writer<'a> {
@@ -29,15 +30,18 @@ pub fn dlc_text(program: &Program) -> Result<String, NoDialect> {
         units: Vec::new(),
     };
     let (mut arguments, mut sizes) = (Vec::new(), Vec::new());
-    for tensor in &program.tensors {
+    // A tensor that a model declares and its program does not use is no argument.
+    let footprint = Footprint::of(program);
+    let used = |at: usize| u32::try_from(at).is_ok_and(|at| footprint.uses(TensorId(at)));
+    let tensors = program.tensors.iter().enumerate().filter(|(at, _)| used(*at));
+    let tensors: Vec<&TensorDecl> = tensors.map(|(_, tensor)| tensor).collect();
+    for tensor in &tensors {
         arguments.push(format!("%{}: {}", tensor.name, memory(tensor)));
     }
     for (at, name) in program.sizes.iter().enumerate() {
         let extent = |dim: &Dim| matches!(dim, Dim::Size(id) if id.index() == at);
-        let holder = program
-            .tensors
-            .iter()
-            .find_map(|tensor| Some((tensor, tensor.shape.iter().position(extent)?)));
+        let holder =
+            tensors.iter().find_map(|tensor| Some((tensor, tensor.shape.iter().position(extent)?)));
         sizes.push(match holder {
             Some((tensor, dimension)) => {
                 let dimension = writer.out.number(i64::try_from(dimension).unwrap_or(0));

@@ -94,7 +94,7 @@ impl<'r, 'a> Halves<'r, 'a> {
 
     /// Reads the function: streams of constants and sizes, the access half, then the execute half.
     pub(super) fn program(mut self, function: &Operation<'a>) -> Result<Program, Refused> {
-        self.program.name = function.word.unwrap_or("program").to_owned();
+        self.program.name = function.symbol.unwrap_or("program").to_owned();
         let region = self.region(function, 0)?;
         self.arguments(region)?;
         let mut main = Vec::new();

@@ -1,14 +1,16 @@
 //! The lines of a text in Ember's dialects: names, constants, and the operations of rows.
 
+use super::lower::NAMES;
+use super::product::operation;
 use super::rows::{Output, Row, Rows};
 use super::types::{Elem, Type};
-use ember_values::scalar::Scalar;
+use ember_values::scalar::{DType, Scalar};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// The reason why a program has no text in Ember's dialects.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` has no counterpart in the dialects of Ember's artifact")]
+#[error("`{0}` has no counterpart in the dialects of Ember's artifact, nor one of our own")]
 pub struct NoDialect(pub String);
 
 /// A value: its name and its type.
@@ -96,23 +98,81 @@ impl Lines {
         }
     }
 
-    /// Writes an operation on values.
+    /// Writes an operation on values. A truth value may stand where a number does, and a number where a truth value does.
     pub(super) fn apply(
         &mut self,
         operator: &str,
         operands: Vec<Value>,
     ) -> Result<Value, NoDialect> {
-        let types: Vec<Type> = operands.iter().map(|(_, of)| of.clone()).collect();
-        let (operation, output) = self.operation(operator, &types)?;
-        let names: Vec<String> = operands.into_iter().map(|(name, _)| name).collect();
-        let last = types.last().cloned().unwrap_or(Type::Scalar(Elem::Index));
-        let name = self.define(format!("{operation} {} : {last}", names.join(", ")));
-        let of = if output == Output::Bit { last.of(Elem::Bit) } else { last };
-        Ok((name, of))
+        let rows = self.rows;
+        let unknown = || NoDialect(operator.to_owned());
+        let last = operands.last().ok_or_else(unknown)?.1.clone();
+        let number = last.elem().filter(|elem| *elem != Elem::Bit).unwrap_or(Elem::Index);
+        let head = format!("scf.{operator}");
+        let is_plain = |row: &Row| {
+            row.term.form().is_some_and(|(own, parts)| {
+                own == head
+                    && parts
+                        .iter()
+                        .filter_map(|part| part.atom())
+                        .eq(NAMES.into_iter().take(operands.len()))
+            })
+        };
+        let as_number = |of: &Type| match of.elem() {
+            Some(Elem::Bit) => of.of(number),
+            _ => of.clone(),
+        };
+        let fits = |row: &Row| {
+            is_plain(row)
+                && row.operands.len() == operands.len()
+                && !row.operands.iter().all(|class| class.is_bit())
+                && row
+                    .operands
+                    .iter()
+                    .zip(&operands)
+                    .all(|(class, (_, of))| class.is_bit() || class.holds(&as_number(of)))
+        };
+        let (name, row) = rows.plain().find(|(_, row)| fits(row)).ok_or_else(unknown)?;
+        let mut names = Vec::new();
+        for (operand, class) in operands.into_iter().zip(&row.operands) {
+            let wanted = if class.is_bit() { Elem::Bit } else { number };
+            names.push(self.as_elem(operand, wanted)?.0);
+        }
+        let (operation, predicate) = rows.spelled(name);
+        let predicate = predicate.map(|word| format!(" {word},")).unwrap_or_default();
+        let last = last.of(number);
+        let own = self.define(format!("{operation}{predicate} {} : {last}", names.join(", ")));
+        let of = if row.output == Output::Bit { last.of(Elem::Bit) } else { last };
+        Ok((own, of))
+    }
+
+    /// Returns a value as a truth value or number, if it is the other.
+    fn as_elem(&mut self, value: Value, wanted: Elem) -> Result<Value, NoDialect> {
+        let to = value.1.of(wanted);
+        match value.1.elem() {
+            Some(own) if own == wanted => Ok(value),
+            _ if wanted != Elem::Bit => self.convert(value, wanted),
+            _ => {
+                let (name, of) = value;
+                let zero = match &of {
+                    Type::Vector(..) => self.constant(format!("dense<0> : {of}")),
+                    _ => self.constant(format!("0 : {of}")),
+                };
+                Ok((self.define(format!("arith.cmpi ne, {name}, {zero} : {of}")), to))
+            }
+        }
     }
 
     /// Writes a conversion.
     pub(super) fn convert(&mut self, value: Value, to: Elem) -> Result<Value, NoDialect> {
+        let value = match value.1.elem() {
+            Some(Elem::Bit) => {
+                let (name, of) = value;
+                let wide = of.of(Elem::Of(DType::I64));
+                (self.define(format!("arith.extui {name} : {of} to {wide}")), wide)
+            }
+            _ => value,
+        };
         let (_, of) = &value;
         let steps = of.elem().and_then(|from| self.rows.conversions(from, to));
         let steps = steps.ok_or_else(|| NoDialect(format!("{of} as {to}")))?;
@@ -122,24 +182,96 @@ impl Lines {
         }))
     }
 
-    /// Returns the operation whose row is an operator of its operands, and its predicate.
-    fn operation(&self, operator: &str, operands: &[Type]) -> Result<(String, Output), NoDialect> {
-        let head = format!("scf.{operator}");
-        let names = ["a", "b", "c"];
-        let fits = |row: &Row| {
-            row.term.list().is_some_and(|items| {
-                items[0].atom() == Some(head.as_str())
-                    && items[1..]
-                        .iter()
-                        .filter_map(|item| item.atom())
-                        .eq(names.into_iter().take(operands.len()))
-            }) && row.operands.len() == operands.len()
-                && row.operands.iter().zip(operands).all(|(class, of)| class.holds(of))
+    /// Writes a fold of lanes. Where the order of lanes matters, they are folded half onto half.
+    pub(super) fn fold(&mut self, fold: &str, (lanes, of): Value) -> Value {
+        let elem = of.elem().unwrap_or(Elem::Index);
+        let own = Type::Scalar(elem);
+        let float = elem.dtype().is_float();
+        // The words for floating-point numbers end so; sums and products of these depend on the order.
+        let word = self.rows.lanes_of(fold).find(|word| word.ends_with('f') == float);
+        let name = match word {
+            Some(word) => {
+                self.define(format!("vector.reduction <{word}>, {lanes} : {of} into {own}"))
+            }
+            None => self.define(half_fold(fold, (&lanes, &of), &own)),
         };
-        let found = self.rows.plain().find(|(_, row)| fits(row));
-        let (name, row) = found.ok_or_else(|| NoDialect(operator.to_owned()))?;
-        let (name, predicate) = self.rows.spelled(name);
-        let predicate = predicate.map(|word| format!(" {word},")).unwrap_or_default();
-        Ok((format!("{name}{predicate}"), row.output))
+        (name, own)
     }
+
+    /// Writes a product of whole matrices, which starts from zeros.
+    pub(super) fn product(
+        &mut self,
+        transposed: bool,
+        [out, a, b]: [Whole<'_>; 3],
+    ) -> Result<(), NoDialect> {
+        let operation = operation((a.rank, b.rank), transposed).ok_or_else(|| {
+            NoDialect(format!("a product of tensors of {} and {} dimensions", a.rank, b.rank))
+        })?;
+        let zero = self.scalar(Scalar::from_f64(out.dtype, 0.0));
+        let elem = Elem::of(out.dtype);
+        self.line(format!("linalg.fill ins({zero} : {elem}) outs(%{} : {})", out.name, out.memory));
+        self.line(format!(
+            "{operation} ins(%{}, %{} : {}, {}) outs(%{} : {})",
+            a.name, b.name, a.memory, b.memory, out.name, out.memory,
+        ));
+        Ok(())
+    }
+}
+
+/// A tensor as a whole.
+pub(super) struct Whole<'a> {
+    pub(super) name: &'a str,
+    pub(super) dtype: DType,
+    pub(super) rank: usize,
+    /// Its type as text.
+    pub(super) memory: String,
+}
+
+/// Returns a load of the access unit: operands are the memory and the indices; `end` is what lanes end below.
+pub(super) fn loaded(
+    operands: &[(String, String)],
+    attributes: &[String],
+    result: &str,
+    end: Option<&str>,
+) -> String {
+    let (memories, indices) = operands.split_at(1.min(operands.len()));
+    let list = |part: fn(&(String, String)) -> &str| {
+        let inside: Vec<&str> = indices.iter().map(part).collect();
+        format!("{}[{}]", memories.first().map_or("", part), inside.join(", "))
+    };
+    let (places, types) = (list(|(name, _)| name), list(|(_, of)| of));
+    let (dialect, note) = match end {
+        Some(end) => ("slcvec", format!(" // lanes below {end}")),
+        None => ("slc", String::new()),
+    };
+    let attributes = braced(attributes);
+    format!("{dialect}.mem_stream {places}{attributes} : {types} into {result}{note}")
+}
+
+/// Returns attributes in braces, or nothing for none.
+fn braced(attributes: &[String]) -> String {
+    match attributes {
+        [] => String::new(),
+        some => format!(" {{{}}}", some.join(", ")),
+    }
+}
+
+/// Returns the fold of lanes, half onto half.
+pub(super) fn half_fold(fold: &str, (lanes, of): (&str, &Type), result: &Type) -> String {
+    let operands = [(lanes.to_owned(), of.to_string())];
+    own_operation("fold", &operands, &[format!("fold = \"{fold}\"")], &result.to_string())
+}
+
+/// Returns an operation of our own dialect, which stands for what neither the artifact nor MLIR has.
+pub(super) fn own_operation(
+    name: &str,
+    operands: &[(String, String)],
+    attributes: &[String],
+    result: &str,
+) -> String {
+    let names: Vec<&str> = operands.iter().map(|(name, _)| name.as_str()).collect();
+    let types: Vec<&str> = operands.iter().map(|(_, of)| of.as_str()).collect();
+    let attributes = braced(attributes);
+    let (names, types) = (names.join(", "), types.join(", "));
+    format!("\"dae.{name}\"({names}){attributes} : ({types}) -> {result}")
 }

@@ -23,7 +23,7 @@ use ember_language::diagnostic::FileId;
 use ember_language::term::Terms;
 use masks::{Active, Mask};
 pub(super) use plain::{NAMES, literal_of};
-use products::fills_before;
+pub(super) use products::{common, fills_before};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -150,7 +150,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
     /// Lowers a function.
     pub(super) fn kernel(&mut self, function: &Operation<'a>) -> Result<Kernel, Refused> {
         let region = self.region(function, 0)?;
-        self.arguments(region)?;
+        let arguments = self.arguments(region)?;
         if let Some(end) = region.operations.last().filter(|end| end.kind == Kind::Return) {
             self.returned = end.operands.iter().map(|(value, _)| *value).collect();
         }
@@ -161,10 +161,11 @@ impl<'r, 'a> Lowering<'r, 'a> {
         let statements = std::mem::take(&mut self.statements);
         let root = self.sequence(&statements)?;
         Ok(Kernel {
-            name: function.word.unwrap_or("kernel").to_owned(),
+            name: function.symbol.unwrap_or("kernel").to_owned(),
             term: self.terms.part(root),
             tensors: self.memories.drain(..).map(|memory| memory.tensor).collect(),
             sizes: std::mem::take(&mut self.sizes),
+            arguments,
         })
     }
 
@@ -210,11 +211,17 @@ impl<'r, 'a> Lowering<'r, 'a> {
             Kind::Copy => self.copy(operation),
             Kind::Field => self.field(operation),
             Kind::Broadcast => self.broadcast(operation),
-            Kind::Fold => self.fold(operation),
+            Kind::Fold | Kind::HalfFold => self.fold(operation),
             Kind::Mask => self.mask(operation),
             Kind::MaskedLoad => self.masked_load(operation),
             Kind::MaskedStore => self.masked_store(operation),
             Kind::StreamLoad => self.stream_load(operation),
+            Kind::UnitStore => self.unit_store(operation),
+            // Units that run in order wait for nothing, and memory has no caches.
+            Kind::Barrier | Kind::Prefetch => Ok(()),
+            Kind::StreamCopies => self.broadcast(operation),
+            Kind::StreamIndex => self.indices(operation),
+            Kind::LaneNumbers => Err(self.refused("the numbers of lanes", &operation.at)),
             Kind::Stream => {
                 let (term, of) = self.number(self.operand(operation, 0)?)?;
                 self.result(operation, of, term)

@@ -150,8 +150,11 @@ impl<'a> Reader<'a> {
             let error = self.refused(message, at.clone(), "not known");
             let dialect = name.split_once('.').map_or(name, |(dialect, _)| dialect);
             let of_dialect = |known: &&str| known.split('.').next() == Some(dialect);
-            let near = suggest::did_you_mean(name, self.rows.operations());
             let known: Vec<&str> = self.rows.operations().filter(of_dialect).collect();
+            let near = match known.as_slice() {
+                [] => suggest::did_you_mean(name, self.rows.operations()),
+                known => suggest::did_you_mean(name, known.iter().copied()),
+            };
             let help = near.unwrap_or_else(|| match known.as_slice() {
                 [] => "kernels of the dialects func, arith, math, memref, scf, affine, vector, slc and slcvec are read".to_owned(),
                 known => format!("known of this dialect: {}", suggest::list(known.iter().copied())),

@@ -65,12 +65,26 @@ pub(super) enum Kind {
     UnitOperand,
     /// An operand that the execute unit pops.
     Pop,
+    /// A point where the access unit waits for the execute unit.
+    Barrier,
+    /// A load that only fills a cache.
+    Prefetch,
+    /// A store of the access unit.
+    UnitStore,
+    /// A stream's element in every lane.
+    StreamCopies,
+    /// A stream's integers as indices.
+    StreamIndex,
+    /// A fold of lanes, half onto half.
+    HalfFold,
+    /// The numbers of lanes.
+    LaneNumbers,
     /// An operation on values, which has rows.
     Plain,
 }
 
 /// The words of kinds in the table.
-const KINDS: [(&str, Kind); 39] = [
+const KINDS: [(&str, Kind); 46] = [
     ("module", Kind::Module),
     ("function", Kind::Function),
     ("return", Kind::Return),
@@ -110,6 +124,13 @@ const KINDS: [(&str, Kind); 39] = [
     ("unit-callback", Kind::UnitCallback),
     ("unit-operand", Kind::UnitOperand),
     ("pop", Kind::Pop),
+    ("barrier", Kind::Barrier),
+    ("prefetch", Kind::Prefetch),
+    ("unit-store", Kind::UnitStore),
+    ("stream-copies", Kind::StreamCopies),
+    ("stream-index", Kind::StreamIndex),
+    ("half-fold", Kind::HalfFold),
+    ("lane-numbers", Kind::LaneNumbers),
 ];
 
 /// The class of an operand or result.
@@ -372,6 +393,11 @@ impl Rows {
     /// Iterates over the kinds of `vector.reduction` that are a fold of lanes.
     pub(super) fn lanes_of<'n>(&'n self, fold: &'n str) -> impl Iterator<Item = &'n str> {
         self.lanes.iter().filter(move |(_, own)| *own == fold).map(|(kind, _)| kind.as_str())
+    }
+
+    /// Returns true for the name of a reduction.
+    pub(super) fn folds(&self, fold: &str) -> bool {
+        self.folds.values().any(|own| own == fold)
     }
 
     /// Returns the fold of lanes by a kind of reduction.

@@ -1,10 +1,10 @@
 //! Writes programs of both units in the dialects `slc` and `slcvec` of the public Ember artifact: loops of the access
-//! unit, its streams, and callbacks to the execute unit. What the artifact has no operation for is refused.
+//! unit, its streams, and callbacks to the execute unit. Barriers, stores of the access unit and copies into lanes, which
+//! the artifact lacks, are in the dialect `dae` of our own; what programs of two halves alone can say is refused.
 
 mod callback;
 
-use super::lines::Value;
-use super::lines::{Lines, NoDialect};
+use super::lines::{Lines, NoDialect, Value, loaded, own_operation};
 use super::rows::Rows;
 use super::types::{Elem, Type};
 use super::{Kernel, KernelTensor, Purpose};
@@ -57,6 +57,21 @@ pub fn slc_text(kernel: &Kernel) -> Result<String, NoDialect> {
     Ok(writer.out.function(&kernel.name, &arguments))
 }
 
+/// An address of the access unit.
+struct StreamAddress {
+    /// The memory and the indices, with their types as text.
+    operands: Vec<(String, String)>,
+    /// The type of what is there.
+    of: Type,
+    /// The end of lanes.
+    end: Option<String>,
+}
+
+/// Returns the type of a stream as text.
+fn streamed(of: &Type) -> String {
+    format!("!slc.stream<{of}>")
+}
+
 /// Returns the type of a tensor.
 fn memory(tensor: &KernelTensor) -> String {
     let extents = tensor.shape.iter().map(|extent| match extent {
@@ -85,6 +100,17 @@ impl<'a> Writer<'a> {
                 parts.into_iter().try_for_each(|part| self.statement(part))
             }
             ("units-nothing", _) => Ok(()),
+            ("units-barrier", _) => {
+                self.out.line(own_operation("barrier", &[], &[], "()"));
+                Ok(())
+            }
+            ("units-store", parts) => {
+                let (value, of) = self.stream(parts[1])?;
+                let address = self.stream_address(parts[0])?;
+                let operands = [vec![(value, streamed(&of))], address.operands].concat();
+                self.out.line(own_operation("store", &operands, &[], "()"));
+                Ok(())
+            }
             ("units-loop", parts) => {
                 let [variable, lo, hi, step, body] = parts[..] else { return self.refused(id) };
                 let (lo, _) = self.stream(lo)?;
@@ -150,17 +176,15 @@ impl<'a> Writer<'a> {
         self.kept(id, |writer| match writer.parts(id) {
             ("stream-index", parts) => writer.variable(parts[0]),
             ("stream-load", parts) => {
-                let (place, types, of, note) = writer.stream_address(parts[1])?;
+                let address = writer.stream_address(parts[1])?;
                 let hint = writer.term[parts[0]].name().and_then(Hint::parse);
-                let attribute = match hint {
-                    Some(Hint::NonTemporal) => " {nontemporal = true}",
-                    _ => "",
+                let attributes: &[String] = match hint {
+                    Some(Hint::NonTemporal) => &["nontemporal = true".to_owned()],
+                    _ => &[],
                 };
-                let dialect = if note.is_empty() { "slc" } else { "slcvec" };
-                let name = writer.out.define(format!(
-                    "{dialect}.mem_stream {place}{attribute} : {types} into !slc.stream<{of}>{note}"
-                ));
-                Ok((name, of))
+                let StreamAddress { operands, of, end } = address;
+                let text = loaded(&operands, attributes, &streamed(&of), end.as_deref());
+                Ok((writer.out.define(text), of))
             }
             ("stream-apply", parts) => {
                 let fold = writer.term[parts[0]].to_string();
@@ -171,6 +195,20 @@ impl<'a> Writer<'a> {
                      !slc.stream<{of}>"
                 ));
                 Ok((name, of))
+            }
+            ("stream-copies", parts) => {
+                let (value, from) = writer.stream(parts[1])?;
+                let of = writer.lanes(parts[0], from.elem().unwrap_or(Elem::Index));
+                let operands = [(value, streamed(&from))];
+                let name = own_operation("broadcast", &operands, &[], &streamed(&of));
+                Ok((writer.out.define(name), of))
+            }
+            ("stream-index-cast", parts) => {
+                let (value, from) = writer.stream(parts[0])?;
+                let of = from.of(Elem::Index);
+                let operands = [(value, streamed(&from))];
+                let name = own_operation("index_cast", &operands, &[], &streamed(&of));
+                Ok((writer.out.define(name), of))
             }
             (form, parts) => {
                 let own = if form == "stream-constant" { parts[0] } else { id };
@@ -238,7 +276,7 @@ impl<'a> Writer<'a> {
         Ok(own)
     }
 
-    /// Returns the tensor of an address, and its indices.
+    /// Returns the tensor of an address, and its indices. Frozen memory is that memory: a barrier stands before.
     fn address(&self, id: Id, forms: [&str; 3]) -> Result<(&'a KernelTensor, Vec<Id>), NoDialect> {
         let (mut places, mut at) = (Vec::new(), id);
         loop {
@@ -247,6 +285,7 @@ impl<'a> Writer<'a> {
                     places.push(parts[1]);
                     at = parts[0];
                 }
+                ("stream-frozen" | "exec-frozen", parts) => at = parts[0],
                 (form, parts) if form == forms[1] || form == forms[2] => {
                     let name = self.term[parts[0]].to_string();
                     let name = name.trim_start_matches('%');
@@ -262,29 +301,26 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns an address of the access unit as text, the types of the memory and its indices, the type of what is loaded,
-    /// and a note on its lanes.
-    fn stream_address(&mut self, id: Id) -> Result<(String, String, Type, String), NoDialect> {
+    /// Returns an address of the access unit.
+    fn stream_address(&mut self, id: Id) -> Result<StreamAddress, NoDialect> {
         let forms = ["stream-element", "stream-input", "stream-output"];
         let (tensor, places) = self.address(id, forms)?;
         let mut of = Type::Scalar(Elem::of(tensor.dtype));
-        let (mut names, mut types, mut note) = (Vec::new(), Vec::new(), String::new());
+        let mut operands = vec![(format!("%{}", tensor.name), memory(tensor))];
+        let mut end = None;
         for place in places {
             let place = match self.parts(place) {
                 ("stream-lanes", parts) => {
-                    let (end, _) = self.stream(parts[1])?;
+                    end = Some(self.stream(parts[1])?.0);
                     of = self.lanes(parts[0], Elem::of(tensor.dtype));
-                    note = format!(" // lanes below {end}");
                     parts[2]
                 }
                 _ => place,
             };
             let (name, own) = self.stream(place)?;
-            names.push(name);
-            types.push(format!("!slc.stream<{own}>"));
+            operands.push((name, streamed(&own)));
         }
-        let place = format!("%{}[{}]", tensor.name, names.join(", "));
-        Ok((place, format!("{}[{}]", memory(tensor), types.join(", ")), of, note))
+        Ok(StreamAddress { operands, of, end })
     }
 
     /// Returns the type of some lanes.

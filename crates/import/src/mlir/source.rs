@@ -43,6 +43,8 @@ pub(super) struct Operation<'a> {
     pub(super) groups: Vec<usize>,
     /// A predicate or the kind of a reduction.
     pub(super) word: Option<&'a str>,
+    /// The name of a function.
+    pub(super) symbol: Option<&'a str>,
     /// A constant, or the step of a loop.
     pub(super) literal: Option<Literal<'a>>,
     /// The position of a field.
@@ -84,6 +86,7 @@ impl<'a> Operation<'a> {
             operands: Vec::new(),
             groups: Vec::new(),
             word: None,
+            symbol: None,
             literal: None,
             numbers: Vec::new(),
             maps: Vec::new(),
@@ -98,7 +101,7 @@ impl<'a> Operation<'a> {
     pub(super) fn writes(&self) -> Option<usize> {
         match self.kind {
             Kind::MaskedStore => Some(0),
-            Kind::Store | Kind::Copy | Kind::Fill => Some(1),
+            Kind::Store | Kind::UnitStore | Kind::Copy | Kind::Fill => Some(1),
             Kind::Product | Kind::ProductTransposed => Some(2),
             _ => None,
         }

@@ -63,6 +63,8 @@ pub struct Declarations {
     pub tensors: Vec<Declared>,
     /// The sizes that are declared by themselves.
     pub own_sizes: Vec<String>,
+    /// The names of tensors and sizes in the order of a function's arguments; none if the program is no function.
+    pub arguments: Vec<String>,
     /// The conditions that sizes and inputs satisfy.
     pub assumptions: Vec<Assumption>,
     /// The layouts of inputs that are computed from other inputs. Each may depend on the layouts before it.

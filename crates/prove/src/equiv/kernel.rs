@@ -47,6 +47,7 @@ pub fn read<'a>(
     let declarations = Declarations {
         tensors: tensors.collect(),
         own_sizes: kernel.sizes,
+        arguments: kernel.arguments,
         ..Declarations::default()
     };
     let term = book.definitions.expand(&kernel.term);
@@ -97,7 +98,8 @@ fn as_kernel(name: &str, declarations: &Declarations, term: &Term) -> Kernel {
     let tensors = declarations.tensors.iter().map(as_tensor);
     let (name, term) = (name.to_owned(), term.clone());
     let sizes = declarations.own_sizes.clone();
-    Kernel { name, term, tensors: tensors.collect(), sizes }
+    let arguments = declarations.arguments.clone();
+    Kernel { name, term, tensors: tensors.collect(), sizes, arguments }
 }
 
 /// Returns a declared tensor as one of a kernel.

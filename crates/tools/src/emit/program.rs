@@ -71,10 +71,11 @@ pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<Stri
         Level::MlirSlc | Level::MlirSlcv => {
             let declarations = Declarations::of_model(&inputs.model);
             equiv::slc_text(&inputs.model.name, &declarations, &chosen.term)
-                .map_err(|why| vec![Diagnostic::global(why.to_string())])?
+                .map_err(|why| unprinted(&why))?
         }
-        Level::MlirDlc => equiv::dlc_text(chosen.program.program())
-            .map_err(|why| vec![Diagnostic::global(why.to_string())])?,
+        Level::MlirDlc => {
+            equiv::dlc_text(chosen.program.program()).map_err(|why| unprinted(&why))?
+        }
         Level::Scf | Level::Slc | Level::Slcv => text::program(&chosen.term, &inputs.words()),
         Level::Mlir => {
             let declarations = Declarations::of_model(&inputs.model);
@@ -82,6 +83,13 @@ pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<Stri
                 .map_err(|why| vec![Diagnostic::global(why.to_string())])?
         }
     })
+}
+
+/// Returns the error for a program without a text in MLIR.
+pub(crate) fn unprinted(why: &impl ToString) -> Vec<Diagnostic> {
+    let error = Diagnostic::global(why.to_string());
+    let help = "`--emit mlir-dlc` prints every program that is divided between the units, and `--emit mlir` its loops";
+    vec![error.with_help(help)]
 }
 
 /// Returns the best programs before and after a phase, as two programs that `equiv` reads.

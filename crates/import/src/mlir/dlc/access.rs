@@ -1,7 +1,19 @@
 //! The access half: streams, traversal units, and what these register.
 
 use super::{NoDialect, Writer, memory, typed};
+use crate::mlir::lines::{loaded, own_operation};
 use ember_targets::dlc::{Action, Addr, Hint, Lanes, StreamId, StreamKind, TraversalUnit};
+use ember_values::scalar::Scalar;
+
+/// The end of the lanes of an address.
+enum End {
+    /// That of the loop which its last index counts, or of no lanes.
+    OfLoop,
+    /// A number.
+    At(Scalar),
+    /// A stream.
+    Below(StreamId),
+}
 
 impl Writer<'_> {
     /// Returns the name of a stream.
@@ -56,14 +68,12 @@ impl Writer<'_> {
         for (at, unit) in program.units.iter().enumerate() {
             for (event, actions) in [("beg", &unit.beg), ("ite", &unit.ite), ("end", &unit.end)] {
                 for action in actions {
-                    self.action(at, event, action)?;
+                    self.action(Some((at, event)), action)?;
                 }
             }
         }
         for action in &program.access {
-            if !matches!(action, Action::Traverse(_)) {
-                return Err(NoDialect("an action outside of every loop".to_owned()));
-            }
+            self.action(None, action)?;
         }
         self.out.indent -= 1;
         self.out.line("} :");
@@ -101,34 +111,39 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the attributes of a load: its hint, and the number that lanes end below, unless that is the end of the
-    /// loop of the last index.
-    fn load_attributes(&self, addr: &Addr<StreamId>, hint: Hint) -> Result<String, NoDialect> {
+    /// Returns where the lanes of an address end.
+    fn end(&self, addr: &Addr<StreamId>) -> End {
         let kind = |id: StreamId| self.program.streams.get(id.index()).map(|stream| &stream.kind);
-        let mut attributes = Vec::new();
-        match hint {
-            Hint::NonTemporal => attributes.push("nontemporal = true".to_owned()),
-            Hint::TemporalL2 => attributes.push(format!("hint = \"{}\"", hint.name())),
-            Hint::Temporal => {}
-        }
-        if let Some(Lanes { limit, .. }) = addr.lanes {
-            let end = match addr.index.last().and_then(|last| kind(*last)) {
-                Some(StreamKind::IndVar(unit)) => {
-                    self.program.units.get(unit.index()).map(|unit| unit.hi)
-                }
-                _ => None,
-            };
-            let own = kind(limit);
-            match own {
-                _ if end.is_some_and(|end| end == limit || kind(end) == own) => {}
-                Some(StreamKind::Const(n)) => attributes.push(format!("limit = {n} : i64")),
-                _ => return Err(NoDialect("lanes that end elsewhere than their loop".to_owned())),
+        let Some(Lanes { limit, .. }) = addr.lanes else { return End::OfLoop };
+        let end = match addr.index.last().and_then(|last| kind(*last)) {
+            Some(StreamKind::IndVar(unit)) => {
+                self.program.units.get(unit.index()).map(|unit| unit.hi)
             }
+            _ => None,
+        };
+        match kind(limit) {
+            own if end.is_some_and(|end| end == limit || kind(end) == own) => End::OfLoop,
+            Some(StreamKind::Const(n)) => End::At(*n),
+            _ => End::Below(limit),
         }
-        Ok(match attributes.is_empty() {
-            true => String::new(),
-            false => format!(" {{{}}}", attributes.join(", ")),
-        })
+    }
+
+    /// Returns the memory and the indices of an address as operands, and the attributes that say where lanes end. A stream
+    /// that they end below is the last operand.
+    fn operands(&self, addr: &Addr<StreamId>) -> (Vec<(String, String)>, Vec<String>) {
+        let tensor = &self.program.tensors[addr.tensor.index()];
+        let memory = (format!("%{}", tensor.name), memory(tensor));
+        let places = addr.index.iter().map(|id| self.stream_operand(*id));
+        let mut operands: Vec<_> = std::iter::once(memory).chain(places).collect();
+        let attribute = match self.end(addr) {
+            End::OfLoop => None,
+            End::At(n) => Some(format!("limit = {n} : i64")),
+            End::Below(limit) => {
+                operands.push(self.stream_operand(limit));
+                Some("limited = true".to_owned())
+            }
+        };
+        (operands, attribute.into_iter().collect())
     }
 
     /// Writes a stream that the access unit computes.
@@ -143,25 +158,24 @@ impl Writer<'_> {
                 self.out.define(format!("dlc.get_ind_var {unit} : !slc.stream<index>"))
             }
             StreamKind::Mem { addr, hint } => {
-                let tensor = &program.tensors[addr.tensor.index()];
-                let places: Vec<String> = addr.index.iter().map(|id| self.stream(*id)).collect();
-                let types: Vec<String> =
-                    addr.index.iter().map(|id| self.stream_type(*id)).collect();
-                // The artifact's streams carry the mask of a loop; here it is a limit of lanes.
-                let (dialect, note) = match &addr.lanes {
-                    Some(lanes) => {
-                        ("slcvec", format!(" // lanes below {}", self.stream(lanes.limit)))
-                    }
-                    None => ("slc", String::new()),
+                let (operands, ends) = self.operands(addr);
+                let hint = match hint {
+                    Hint::NonTemporal => Some("nontemporal = true".to_owned()),
+                    Hint::TemporalL2 => Some(format!("hint = \"{}\"", hint.name())),
+                    Hint::Temporal => None,
                 };
-                let attribute = self.load_attributes(addr, *hint)?;
-                self.out.define(format!(
-                    "{dialect}.mem_stream %{}[{}]{attribute} : {}[{}] into !slc.stream<{of}>{note}",
-                    tensor.name,
-                    places.join(", "),
-                    memory(tensor),
-                    types.join(", "),
-                ))
+                let attributes: Vec<String> = hint.into_iter().chain(ends).collect();
+                let of = format!("!slc.stream<{of}>");
+                match self.end(addr) {
+                    End::Below(_) => {
+                        self.out.define(own_operation("mem_stream", &operands, &attributes, &of))
+                    }
+                    _ => {
+                        // The artifact's streams carry the mask of a loop; here it is a limit of lanes.
+                        let limit = addr.lanes.as_ref().map(|lanes| self.stream(lanes.limit));
+                        self.out.define(loaded(&operands, &attributes, &of, limit.as_deref()))
+                    }
+                }
             }
             StreamKind::Alu { op, a, b } => self.out.define(format!(
                 "slc.alu_stream< {}> {}, {} : {}, {} -> !slc.stream<{of}>",
@@ -171,36 +185,61 @@ impl Writer<'_> {
                 self.stream_type(*a),
                 self.stream_type(*b),
             )),
-            StreamKind::Broadcast(_) => {
-                return Err(NoDialect("a stream copied into every lane".to_owned()));
+            StreamKind::Broadcast(id) => {
+                let operands = [self.stream_operand(*id)];
+                let of = format!("!slc.stream<{of}>");
+                self.out.define(own_operation("broadcast", &operands, &[], &of))
             }
-            StreamKind::IndexCast(_) => {
-                return Err(NoDialect("a stream converted to i64".to_owned()));
+            StreamKind::IndexCast(id) => {
+                let operands = [self.stream_operand(*id)];
+                let of = format!("!slc.stream<{of}>");
+                self.out.define(own_operation("index_cast", &operands, &[], &of))
             }
         };
         Ok(())
     }
 
-    /// Writes what a unit does at an event.
-    fn action(&mut self, unit: usize, event: &str, action: &Action) -> Result<(), NoDialect> {
-        let unit = self.units.get(unit).cloned().unwrap_or_default();
-        match action {
-            Action::Traverse(_) => {}
-            Action::Operand(id) => {
-                let (name, of) = (self.stream(*id), self.stream_type(*id));
-                self.out
-                    .line(format!("dlc.register_operand {unit},  {event}, {name} : !dlc.tu, {of}"));
-            }
-            Action::Callback(case) => {
-                let id = case.index() + 1;
-                self.out.line(format!(
-                    "dlc.register_callback {unit},  {event} {{id = {id} : i64}} : !dlc.tu"
-                ));
-            }
-            Action::Prefetch(_) => return Err(NoDialect("a prefetch".to_owned())),
-            Action::Store { .. } => return Err(NoDialect("a store of the access unit".to_owned())),
-            Action::Barrier => return Err(NoDialect("a barrier".to_owned())),
+    /// Returns a stream as an operand of an operation of our own: its name and type.
+    fn stream_operand(&self, id: StreamId) -> (String, String) {
+        (self.stream(id), self.stream_type(id))
+    }
+
+    /// Writes what a unit does at an event, or the access unit itself outside of every loop. An operation of our own says
+    /// so by attributes.
+    fn action(&mut self, within: Option<(usize, &str)>, action: &Action) -> Result<(), NoDialect> {
+        let mut attributes: Vec<String> = Vec::new();
+        if let Some((unit, event)) = within {
+            attributes.extend([format!("in = {unit} : i64"), format!("event = \"{event}\"")]);
         }
+        let registered = within.map(|(unit, event)| {
+            format!("{},  {event}", self.units.get(unit).map_or("", String::as_str))
+        });
+        let (name, operands) = match (action, registered) {
+            (Action::Traverse(_), _) => return Ok(()),
+            (Action::Operand(id), Some(registered)) => {
+                let (name, of) = self.stream_operand(*id);
+                self.out.line(format!("dlc.register_operand {registered}, {name} : !dlc.tu, {of}"));
+                return Ok(());
+            }
+            (Action::Callback(case), registered) => {
+                let id = format!("id = {} : i64", case.index() + 1);
+                if let Some(registered) = registered {
+                    self.out.line(format!("dlc.register_callback {registered} {{{id}}} : !dlc.tu"));
+                    return Ok(());
+                }
+                attributes.push(id);
+                ("callback", Vec::new())
+            }
+            (Action::Operand(id), None) => ("operand", vec![self.stream_operand(*id)]),
+            (Action::Prefetch(id), _) => ("prefetch", vec![self.stream_operand(*id)]),
+            (Action::Barrier, _) => ("barrier", Vec::new()),
+            (Action::Store { addr, value }, _) => {
+                let (operands, ends) = self.operands(addr);
+                attributes.extend(ends);
+                ("store", [vec![self.stream_operand(*value)], operands].concat())
+            }
+        };
+        self.out.line(own_operation(name, &operands, &attributes, "()"));
         Ok(())
     }
 }

@@ -1,10 +1,10 @@
 //! The execute half: one case for each callback.
 
 use super::{NoDialect, Writer, memory, typed};
-use crate::mlir::lines::Value;
+use crate::mlir::lines::{Value, Whole, own_operation};
 use crate::mlir::types::{Elem, Type};
-use ember_targets::dlc::{Addr, Expr, Lanes, Loop, RegisterId, Stmt, TensorId};
-use ember_values::scalar::BinaryOp;
+use ember_targets::dlc::{Addr, Expr, Lanes, Loop, Program, RegisterId, Stmt, TensorId};
+use ember_values::scalar::{BinaryOp, Scalar};
 
 impl Writer<'_> {
     /// Writes the execute half.
@@ -61,15 +61,44 @@ impl Writer<'_> {
                 let after = self.binary(*op, before, value)?;
                 self.store(addr, &place, &after)?;
             }
-            // The dialect has no prefetches of the execute unit, which change no value.
-            Stmt::Prefetch(_) => {}
-            Stmt::Matmul { .. } => return Err(NoDialect("a product of matrices".to_owned())),
+            Stmt::Prefetch(addr) => self.prefetch(addr)?,
+            Stmt::Matmul { out, a, b, transposed } => {
+                let program = self.program;
+                self.out.product(*transposed, [*out, *a, *b].map(|id| whole(program, id)))?;
+            }
             Stmt::For(own) => self.repeated(own, "")?,
             Stmt::Walk(unit, own) => {
                 self.repeated(own, &format!(" {{tu = {} : i64}}", unit.index()))?;
             }
         }
         Ok(())
+    }
+
+    /// Writes a prefetch of an element, or of lanes under a mask.
+    fn prefetch(&mut self, addr: &Addr<Expr>) -> Result<(), NoDialect> {
+        let tensor = &self.program.tensors[addr.tensor.index()];
+        let mut operands = vec![(format!("%{}", tensor.name), memory(tensor))];
+        for index in &addr.index {
+            let (name, of) = self.value(index)?;
+            operands.push((name, of.to_string()));
+        }
+        if let Some(lanes) = &addr.lanes {
+            let (base, _) = operands.last().cloned().unwrap_or_default();
+            let mask = self.mask(&base, lanes)?;
+            operands.push((mask, format!("vector<{}xi1>", lanes.count)));
+        }
+        self.out.line(own_operation("prefetch", &operands, &[], "()"));
+        Ok(())
+    }
+
+    /// Writes the mask of lanes from an index on.
+    fn mask(&mut self, base: &str, lanes: &Lanes<Expr>) -> Result<String, NoDialect> {
+        let (limit, _) = self.value(&lanes.limit)?;
+        let (zero, one) = (self.out.number(0), self.out.number(1));
+        Ok(self.out.define(format!(
+            "slcvec.mask {base} {zero} {limit} {one} : vector<{}xi1>",
+            lanes.count
+        )))
     }
 
     /// Writes a loop with attributes.
@@ -95,13 +124,9 @@ impl Writer<'_> {
             places.push(self.value(index)?.0);
         }
         let mask = match &addr.lanes {
-            Some(Lanes { count, limit }) => {
+            Some(lanes) => {
                 let base = places.last().cloned().unwrap_or_default();
-                let (limit, _) = self.value(limit)?;
-                let (zero, one) = (self.out.number(0), self.out.number(1));
-                Some(self.out.define(format!(
-                    "slcvec.mask {base} {zero} {limit} {one} : vector<{count}xi1>"
-                )))
+                Some(self.mask(&base, lanes)?)
             }
             None => None,
         };
@@ -188,10 +213,38 @@ impl Writer<'_> {
                 let to = Type::Vector(u64::from(*lanes), of.elem().unwrap_or(Elem::Index));
                 (self.out.define(format!("vector.broadcast {x} : {of} to {to}")), to)
             }
-            Expr::Fold(..) => return Err(NoDialect("a fold of lanes, half onto half".to_owned())),
-            Expr::Select(..) => return Err(NoDialect("a choice of the execute unit".to_owned())),
-            Expr::Cast(..) => return Err(NoDialect("a conversion of the execute unit".to_owned())),
-            Expr::Iota(..) => return Err(NoDialect("numbered lanes".to_owned())),
+            Expr::Fold(op, lanes) => {
+                let lanes = self.value(lanes)?;
+                self.out.fold(op.name(), lanes)
+            }
+            Expr::Select(condition, a, b) => {
+                let operands = [self.value(condition)?, self.value(a)?, self.value(b)?];
+                self.out.apply("select", operands.into())?
+            }
+            Expr::Cast(dtype, x) => {
+                let x = self.value(x)?;
+                self.out.convert(x, Elem::of(*dtype))?
+            }
+            Expr::Iota(lanes, base) => {
+                let of = Type::Vector(u64::from(*lanes), Elem::Index);
+                let step = self.out.define(format!("vector.step : {of}"));
+                match base.as_ref() {
+                    Expr::Const(Scalar::I64(0)) => (step, of),
+                    base => {
+                        let (base, own) = self.value(base)?;
+                        let base =
+                            self.out.define(format!("vector.broadcast {base} : {own} to {of}"));
+                        self.out.apply("add", vec![(base, of.clone()), (step, of)])?
+                    }
+                }
+            }
         })
     }
+}
+
+/// Returns a tensor as a whole.
+fn whole(program: &Program, id: TensorId) -> Whole<'_> {
+    let tensor = &program.tensors[id.index()];
+    let (rank, memory) = (tensor.shape.len(), memory(tensor));
+    Whole { name: &tensor.name, dtype: tensor.dtype, rank, memory }
 }

@@ -26,8 +26,30 @@ impl<'a> Halves<'_, 'a> {
             Kind::Load | Kind::StreamLoad => self.loaded(operation),
             Kind::Plain => self.computed(operation),
             Kind::UnitOperand => {
-                let stream = self.stream_at(operation, 1)?;
+                let last = operation.operands.len().saturating_sub(1);
+                let stream = self.stream_at(operation, last)?;
                 self.registered(operation, Action::Operand(stream))
+            }
+            Kind::Prefetch => {
+                let stream = self.stream_at(operation, 0)?;
+                self.registered(operation, Action::Prefetch(stream))
+            }
+            Kind::Barrier => self.registered(operation, Action::Barrier),
+            Kind::UnitStore => {
+                let value = self.stream_at(operation, 0)?;
+                let lanes = self.program.streams[value.index()].ty.lanes;
+                let addr = self.places(operation, 1, lanes)?;
+                self.stores(addr.tensor);
+                self.registered(operation, Action::Store { addr, value })
+            }
+            Kind::StreamCopies | Kind::StreamIndex => {
+                let of = operation.types.last().cloned().unwrap_or(Type::Scalar(Elem::Index));
+                let stream = self.stream_at(operation, 0)?;
+                let kind = match operation.kind {
+                    Kind::StreamCopies => StreamKind::Broadcast(stream),
+                    _ => StreamKind::IndexCast(stream),
+                };
+                self.stream(operation, &of, kind)
             }
             Kind::UnitCallback => {
                 let id = operation.attribute("id").and_then(|id| id.parse::<u32>().ok());
@@ -114,28 +136,41 @@ impl<'a> Halves<'_, 'a> {
 
     /// Reads a stream of loads.
     fn loaded(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
-        let Meaning::Memory(tensor) = *self.meaning(operation, 0)? else {
-            return Err(self.unfit(operation, 0, "an argument"));
-        };
-        let index = (1..operation.operands.len()).map(|at| self.stream_at(operation, at));
-        let index: Vec<StreamId> = index.collect::<Result<_, _>>()?;
         let Some(of) = operation.types.last().cloned() else {
             return Err(self.refused("a stream without a type", &operation.at));
         };
-        let lanes = match &of {
-            Type::Vector(count, _) => Some(Lanes {
-                count: u32::try_from(*count).unwrap_or(0),
-                limit: self.limit(operation, index.last().copied())?,
-            }),
-            _ => None,
-        };
+        let lanes = typed(&of).map_or(1, |of| of.lanes);
+        let addr = self.places(operation, 0, lanes)?;
         let hint = match operation.attribute("hint").and_then(Hint::parse) {
             Some(hint) => hint,
             None if operation.attribute("nontemporal") == Some("true") => Hint::NonTemporal,
             None => Hint::Temporal,
         };
-        let addr = Addr { tensor, index, lanes };
         self.stream(operation, &of, StreamKind::Mem { addr, hint })
+    }
+
+    /// Reads the address of memory and the indices behind it, with so many lanes.
+    fn places(
+        &mut self,
+        operation: &Operation<'a>,
+        memory: usize,
+        lanes: u32,
+    ) -> Result<Addr<StreamId>, Refused> {
+        let Meaning::Memory(tensor) = *self.meaning(operation, memory)? else {
+            return Err(self.unfit(operation, memory, "an argument"));
+        };
+        let index = (memory + 1..operation.operands.len()).map(|at| self.stream_at(operation, at));
+        let mut index: Vec<StreamId> = index.collect::<Result<_, _>>()?;
+        let limited = operation.attribute("limited") == Some("true");
+        let limit = if limited { index.pop() } else { None };
+        let lanes = match (lanes, limit) {
+            (1, _) => None,
+            (count, Some(limit)) => Some(Lanes { count, limit }),
+            (count, None) => {
+                Some(Lanes { count, limit: self.limit(operation, index.last().copied())? })
+            }
+        };
+        Ok(Addr { tensor, index, lanes })
     }
 
     /// Returns the stream that lanes end below: the end of the unit that the last index counts, or the number that the text
@@ -160,7 +195,8 @@ impl<'a> Halves<'_, 'a> {
             _ => {
                 let error = self.refused("the end of these lanes is not known", &operation.at);
                 Err(error.with_help_boxed(
-                    "the last index is that of a unit, or `{limit = NUMBER}` says where lanes end",
+                    "the last index is that of a unit, or `{limit = NUMBER}` says where lanes end, or with \
+                     `{limited = true}` the last operand of `dae.mem_stream`",
                 ))
             }
         }
@@ -180,12 +216,25 @@ impl<'a> Halves<'_, 'a> {
         self.stream(operation, &of, StreamKind::Alu { op, a, b })
     }
 
-    /// Adds an action of a unit at an event.
+    /// Adds an action of a unit at an event, or of the access unit itself. An operation of our own says the unit by its
+    /// number.
     fn registered(&mut self, operation: &Operation<'a>, action: Action) -> Result<(), Refused> {
-        let unit = self.unit_at(operation, 0)?;
-        let event = operation.word.unwrap_or_default();
-        let own = self.program.units.get_mut(unit.index());
-        match own.and_then(|own| actions(own, event)) {
+        let unit = match operation.word {
+            Some(_) => Some(self.unit_at(operation, 0)?.index()),
+            None => operation.attribute("in").map(|unit| unit.parse().unwrap_or(usize::MAX)),
+        };
+        let Some(unit) = unit else {
+            self.program.access.push(action);
+            return Ok(());
+        };
+        let event = operation.word.or_else(|| operation.attribute("event")).unwrap_or_default();
+        let Some(own) = self.program.units.get_mut(unit) else {
+            let error = self.refused("there is no such unit", &operation.at);
+            return Err(
+                error.with_help_boxed("units have the numbers from 0 on, as the text defines them")
+            );
+        };
+        match actions(own, event) {
             Some(actions) => {
                 actions.push(action);
                 Ok(())

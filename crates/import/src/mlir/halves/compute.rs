@@ -1,10 +1,12 @@
 //! The execute half: registers, and one case for each callback.
 
+use super::values::is_zero;
 use super::{Halves, Helped, Meaning, Refused, position, typed, whole};
+use crate::mlir::lower::{common, fills_before};
 use crate::mlir::rows::Kind;
 use crate::mlir::source::{Operation, Region};
 use crate::mlir::types::{Elem, Type};
-use ember_targets::dlc::{Addr, Case, Expr, Loop, Register, RegisterId, Stmt, UnitId};
+use ember_targets::dlc::{Addr, Case, Expr, Loop, Register, RegisterId, Stmt, TensorId, UnitId};
 
 impl<'a> Halves<'_, 'a> {
     /// Declares memory of rank 0 as a register.
@@ -39,9 +41,7 @@ impl<'a> Halves<'_, 'a> {
         let mut cases: Vec<(usize, Case)> = Vec::new();
         for (number, region) in operation.numbers.iter().zip(&operation.regions) {
             let mut body = Vec::new();
-            for own in &region.operations {
-                self.statement(own, &mut body)?;
-            }
+            self.statements(&region.operations, &mut body)?;
             let at = usize::try_from(*number).unwrap_or(0);
             cases.push((at, Case { name: format!("case{number}"), body }));
         }
@@ -52,6 +52,55 @@ impl<'a> Halves<'_, 'a> {
         }
         self.program.cases = cases.into_iter().map(|(_, case)| case).collect();
         Ok(())
+    }
+
+    /// Reads operations of the execute half. A product follows the operation that fills its result with zeros.
+    fn statements(
+        &mut self,
+        operations: &[Operation<'a>],
+        list: &mut Vec<Stmt>,
+    ) -> Result<(), Refused> {
+        let mut rest = operations.iter().peekable();
+        while let Some(operation) = rest.next() {
+            match rest.next_if(|next| fills_before(operation, next)) {
+                Some(product) => list.push(self.product(operation, product)?),
+                None => self.statement(operation, list)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a product of whole matrices that is added to zeros.
+    fn product(&mut self, fill: &Operation<'a>, product: &Operation<'a>) -> Result<Stmt, Refused> {
+        if !is_zero(&self.number(fill, 0)?.expr) {
+            return Err(self.unfit(fill, 0, "0"));
+        }
+        let mut tensors = Vec::new();
+        for at in [2, 0, 1] {
+            let Meaning::Memory(tensor) = *self.meaning(product, at)? else {
+                return Err(self.unfit(product, at, "an argument"));
+            };
+            tensors.push(tensor);
+        }
+        let common = common(&product.maps);
+        if common.is_none() && !product.maps.is_empty() {
+            return Err(self.refused("a product by these maps", &product.at));
+        }
+        let transposed = product.kind == Kind::ProductTransposed || common == Some(true);
+        let (out, a, b) = (tensors[0], tensors[1], tensors[2]);
+        self.stores(out);
+        Ok(Stmt::Matmul { out, a, b, transposed })
+    }
+
+    /// Reads a prefetch of an element, or of lanes under a mask.
+    fn prefetch(&mut self, operation: &Operation<'a>) -> Result<Stmt, Refused> {
+        let last = operation.operands.len().saturating_sub(1);
+        let masked = matches!(self.meaning(operation, last)?, Meaning::Mask(..));
+        let (places, lanes) = match masked {
+            true => (1..last, Some(self.lanes(operation, last)?)),
+            false => (1..last + 1, None),
+        };
+        Ok(Stmt::Prefetch(self.addr(operation, 0, places, lanes)?))
     }
 
     /// Reads an operation of the execute half: statements are added to a list, values are kept.
@@ -76,9 +125,19 @@ impl<'a> Halves<'_, 'a> {
                 let places = 1..operation.operands.len().saturating_sub(2);
                 let lanes = self.lanes(operation, places.end)?;
                 let addr = self.addr(operation, 0, places, Some(lanes))?;
-                self.stored(operation, addr, value.expr, list)
+                self.stored(addr, value.expr, list);
+                Ok(())
             }
             Kind::Loop => self.repeated(operation, list),
+            Kind::Product | Kind::ProductTransposed => {
+                let error = self.refused("a product that is added to a memory", &operation.at);
+                let help = "put `linalg.fill` of the memory with 0 just before it";
+                Err(error.with_help_boxed(help))
+            }
+            Kind::Prefetch => {
+                list.push(self.prefetch(operation)?);
+                Ok(())
+            }
             _ => self.value(operation),
         }
     }
@@ -99,13 +158,22 @@ impl<'a> Halves<'_, 'a> {
             return Ok(());
         }
         let addr = self.addr(operation, 1, 2..operation.operands.len(), None)?;
-        self.stored(operation, addr, value.expr, list)
+        self.stored(addr, value.expr, list);
+        Ok(())
     }
 
     /// Notes that a register is written now.
     fn wrote_register(&mut self, register: RegisterId) {
         self.clock += 1;
         if let Some(written) = self.registers.get_mut(register.index()) {
+            *written = self.clock;
+        }
+    }
+
+    /// Notes that a tensor is written now.
+    pub(super) fn stores(&mut self, tensor: TensorId) {
+        self.clock += 1;
+        if let Some(written) = self.tensors.get_mut(tensor.index()) {
             *written = self.clock;
         }
     }
@@ -126,25 +194,16 @@ impl<'a> Halves<'_, 'a> {
     }
 
     /// Adds a store into a tensor. A value that the element is an operand of is accumulated.
-    fn stored(
-        &mut self,
-        operation: &Operation<'a>,
-        addr: Addr<Expr>,
-        value: Expr,
-        list: &mut Vec<Stmt>,
-    ) -> Result<(), Refused> {
-        self.clock += 1;
-        let Some(written) = self.tensors.get_mut(addr.tensor.index()) else {
-            return Err(self.unfit(operation, 0, "a tensor"));
-        };
-        *written = self.clock;
+    fn stored(&mut self, addr: Addr<Expr>, value: Expr, list: &mut Vec<Stmt>) {
+        self.stores(addr.tensor);
         list.push(match value {
-            Expr::Binary(op, before, value) if *before == Expr::Load(Box::new(addr.clone())) => {
+            Expr::Binary(op, before, value)
+                if op.folds() && *before == Expr::Load(Box::new(addr.clone())) =>
+            {
                 Stmt::Accumulate(op, addr, *value)
             }
             value => Stmt::Store(addr, value),
         });
-        Ok(())
     }
 
     /// Reads a loop; one that follows a unit says which.
@@ -178,9 +237,7 @@ impl<'a> Halves<'_, 'a> {
         self.wrote_register(var);
         self.meanings[index] = Some(self.number_of(Expr::Register(var), index_type));
         let mut body = Vec::new();
-        for own in &region.operations[usize::from(kept.is_some())..] {
-            self.statement(own, &mut body)?;
-        }
+        self.statements(&region.operations[usize::from(kept.is_some())..], &mut body)?;
         let own = Loop { var, lo, hi, step, body };
         let unit = operation.attribute("tu").and_then(|unit| unit.parse::<u32>().ok());
         list.push(match unit {

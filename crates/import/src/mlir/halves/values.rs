@@ -2,7 +2,7 @@
 
 use super::{Halves, Helped, LARGEST_EXPRESSION, Meaning, Number, Refused, whole};
 use crate::mlir::lower::{NAMES, literal_of};
-use crate::mlir::rows::{Kind, Output};
+use crate::mlir::rows::{Class, Kind, Output, Row};
 use crate::mlir::source::Operation;
 use crate::mlir::types::{Elem, Type};
 use ember_language::sexp::Sexp;
@@ -54,6 +54,15 @@ impl<'a> Halves<'_, 'a> {
                 self.number_of(expr, of)
             }
             Kind::Plain => self.arithmetic(operation)?,
+            Kind::Fold | Kind::HalfFold => self.fold(operation)?,
+            Kind::LaneNumbers => {
+                let Some(of @ Type::Vector(lanes, Elem::Index)) = operation.types.last() else {
+                    return Err(self.refused("the numbers of lanes are indices", &operation.at));
+                };
+                let first = Box::new(Expr::Const(Scalar::I64(0)));
+                let expr = Expr::Iota(u32::try_from(*lanes).unwrap_or(0), first);
+                self.number_of(expr, of.clone())
+            }
             _ => {
                 let message = format!(
                     "`{}` has no counterpart in the half of the execute unit",
@@ -183,55 +192,109 @@ impl<'a> Halves<'_, 'a> {
         };
         let operands = (0..operation.operands.len()).map(|at| self.number(operation, at));
         let operands: Vec<Number> = operands.collect::<Result<_, _>>()?;
-        let fits = |own: &&crate::mlir::rows::Row| {
-            own.operands.len() == operands.len()
-                && own.operands.iter().zip(&operands).all(|(class, own)| class.holds(&own.of))
-                && own.output == Output::Same
+        let to = operation.types.last();
+        let fits = |row: &&Row| {
+            row.operands.len() == operands.len()
+                && row.operands.iter().zip(&operands).all(|(class, own)| class.holds(&own.of))
+                && match row.output {
+                    Output::To(class) => to.is_some_and(|to| class.holds(to)),
+                    Output::Same | Output::Bit => true,
+                }
         };
         let row = self.rows.rows(&name).iter().find(fits);
         let last = operands.last().map(|own| own.of.clone());
-        let (Some(row), Some(of)) = (row, last) else {
+        let (Some(row), Some(last)) = (row, last) else {
             let shown: Vec<String> = operands.iter().map(|own| own.of.to_string()).collect();
             let message = format!("`{name}` of ({}) has no counterpart here", shown.join(", "));
             return Err(self.refused(message, &operation.at));
         };
-        if let Some(other) = operands.iter().position(|own| own.of != of) {
-            return Err(self.unfit(operation, other, &format!("of the type {of}")));
+        let other = |(class, own): (&Class, &Number)| !class.is_bit() && own.of != last;
+        if let Some(other) = row.operands.iter().zip(&operands).position(other) {
+            return Err(self.unfit(operation, other, &format!("of the type {last}")));
         }
+        let of = match row.output {
+            Output::Same => last.clone(),
+            Output::Bit => last.of(Elem::Bit),
+            Output::To(_) => last.of(to.and_then(Type::elem).unwrap_or(Elem::Index)),
+        };
         let parts = operands.iter().map(|own| own.parts).sum::<usize>() + 1;
         if parts > LARGEST_EXPRESSION {
             let message = format!("an expression of more than {LARGEST_EXPRESSION} parts");
             let error = self.refused(message, &operation.at);
             return Err(error.with_help_boxed("keep a part of it in memory of rank 0"));
         }
-        let expr = filled(&row.term, &operands, &of).ok_or_else(|| {
+        let to = of.elem().map_or(DType::I64, Elem::dtype);
+        let expr = self.filled(&row.term, &operands, (&last, to)).ok_or_else(|| {
             let message = format!("`{name}` has no counterpart in the half of the execute unit");
             self.refused(message, &operation.at)
         })?;
         Ok(Meaning::Number(Number { expr, of, parts, at: self.clock }))
     }
-}
 
-/// Returns the expression that a row's term is of its operands; `None` if the execute unit has no operation for it.
-fn filled(term: &Sexp, operands: &[Number], of: &Type) -> Option<Expr> {
-    if let Some(word) = term.atom() {
-        let at = NAMES.iter().position(|name| *name == word)?;
-        return Some(operands.get(at)?.expr.clone());
-    }
-    let (head, parts) = term.form()?;
-    if let ("literal", [number]) = (head, parts) {
-        let dtype = of.elem().map_or(DType::I64, Elem::dtype);
-        return Some(in_lanes(of, Expr::Const(dtype.number(number.atom()?)?)));
-    }
-    let name = head.rsplit('.').next()?;
-    let parts: Vec<Expr> =
-        parts.iter().map(|part| filled(part, operands, of)).collect::<Option<_>>()?;
-    match <[Expr; 1]>::try_from(parts) {
-        Ok([x]) => Some(Expr::Unary(UnaryOp::parse(name)?, Box::new(x))),
-        Err(parts) => {
-            let [a, b] = <[Expr; 2]>::try_from(parts).ok()?;
-            Some(Expr::Binary(BinaryOp::parse(name)?, Box::new(a), Box::new(b)))
+    /// Returns the expression that a row's term is of its operands; `None` if the execute unit has no operation for it. The
+    /// types are that of the last operand, and the one that a conversion is to.
+    fn filled(&self, term: &Sexp, operands: &[Number], types: (&Type, DType)) -> Option<Expr> {
+        let (of, to) = types;
+        if let Some(word) = term.atom() {
+            let operand = NAMES.iter().position(|name| *name == word);
+            return match operand {
+                Some(at) => Some(operands.get(at)?.expr.clone()),
+                None => Some(in_lanes(of, Expr::Const(DType::I64.number(word)?))),
+            };
         }
+        let (head, parts) = term.form()?;
+        let form = self.rows.form_of(head);
+        match (head, form, parts) {
+            ("literal", _, [number]) => {
+                let dtype = of.elem().map_or(DType::I64, Elem::dtype);
+                return Some(in_lanes(of, Expr::Const(dtype.number(number.atom()?)?)));
+            }
+            (_, Some("cast"), [_, value]) => {
+                let value = self.filled(value, operands, types)?;
+                let is_same = of.elem().map(Elem::dtype) == Some(to);
+                return Some(if is_same { value } else { Expr::Cast(to, Box::new(value)) });
+            }
+            _ => {}
+        }
+        let name = head.rsplit('.').next()?;
+        let mut parts = parts.iter().map(|part| self.filled(part, operands, types).map(Box::new));
+        let mut part = || parts.next().flatten();
+        Some(match (term.form()?.1.len(), form) {
+            (1, _) => Expr::Unary(UnaryOp::parse(name)?, part()?),
+            (2, _) => Expr::Binary(BinaryOp::parse(name)?, part()?, part()?),
+            (3, Some("choice")) => Expr::Select(part()?, part()?, part()?),
+            _ => return None,
+        })
+    }
+
+    /// Reads a fold of lanes.
+    fn fold(&self, operation: &Operation<'a>) -> Result<Meaning, Refused> {
+        let lanes = self.number(operation, 0)?;
+        let Type::Vector(_, elem) = lanes.of else {
+            return Err(self.unfit(operation, 0, "a vector"));
+        };
+        // The words of a reduction are those for integers, unless they end so.
+        let ordered = |word: &&str| elem.dtype().is_float() && !word.ends_with('f');
+        let fold = match operation.kind {
+            Kind::HalfFold => operation.attribute("fold"),
+            _ => operation
+                .word
+                .filter(|word| !ordered(word) && operation.operands.len() == 1)
+                .and_then(|word| self.rows.lanes(word)),
+        };
+        let Some(op) = fold.and_then(BinaryOp::parse).filter(|op| op.folds()) else {
+            let message = "this reduction of lanes has no counterpart";
+            return Err(self.refused(message, &operation.at).with_help_boxed(
+                "floating-point lanes are folded half onto half: `\"dae.fold\"(%lanes) {fold = \"add\"}`",
+            ));
+        };
+        let expr = Expr::Fold(op, Box::new(lanes.expr));
+        Ok(Meaning::Number(Number {
+            expr,
+            of: Type::Scalar(elem),
+            parts: lanes.parts + 1,
+            at: self.clock,
+        }))
     }
 }
 
@@ -246,7 +309,7 @@ fn in_lanes(of: &Type, scalar: Expr) -> Expr {
 }
 
 /// Returns true for a zero, in one lane or all.
-fn is_zero(expr: &Expr) -> bool {
+pub(super) fn is_zero(expr: &Expr) -> bool {
     match expr {
         Expr::Broadcast(_, x) => is_zero(x),
         Expr::Const(scalar) => scalar.to_bits() == 0,

@@ -7,8 +7,9 @@ use crate::mlir::{KernelTensor, Purpose};
 use std::rc::Rc;
 
 impl<'a> Lowering<'_, 'a> {
-    /// Declares the arguments of the function.
-    pub(super) fn arguments(&mut self, region: &Region<'a>) -> Result<(), Refused> {
+    /// Declares the arguments of the function, and returns their names in order.
+    pub(super) fn arguments(&mut self, region: &Region<'a>) -> Result<Vec<String>, Refused> {
+        let mut names = Vec::new();
         let known = self.names.known(region, self.values);
         for (at, (value, of)) in region.arguments.iter().enumerate() {
             let defined = &self.values[*value];
@@ -22,16 +23,19 @@ impl<'a> Lowering<'_, 'a> {
                     let written = region.written.contains(value);
                     let purpose = if written { Purpose::Output } else { Purpose::Input };
                     let tensor = self.names.tensor(defined.name, extents, *elem, purpose, known);
+                    names.push(tensor.name.clone());
                     self.meanings[*value] = Some(self.declared(tensor, written));
                 }
                 Type::Scalar(Elem::Index) => {
                     let name = self.names.size(defined.name);
                     let term = self.size(&name)?;
                     self.give(*value, of, term)?;
+                    names.push(name);
                 }
                 Type::Scalar(elem) if *elem != Elem::Bit => {
                     let known = known.get(at).cloned().flatten();
                     let tensor = self.names.tensor(defined.name, &[], *elem, Purpose::Input, known);
+                    names.push(tensor.name.clone());
                     let meaning = self.declared(tensor, false);
                     let Meaning::Memory(memory) = meaning else { continue };
                     let term = self.kept(memory, &of)?;
@@ -47,7 +51,7 @@ impl<'a> Lowering<'_, 'a> {
                 }
             }
         }
-        Ok(())
+        Ok(names)
     }
 
     /// Adds a memory.

@@ -197,20 +197,49 @@ impl<'a> Lowering<'_, 'a> {
         else {
             return Err(self.refused("lanes of the memory's type are loaded", &operation.at));
         };
-        let mut indices = Vec::new();
-        for place in places {
-            indices.push(self.index(place)?);
-        }
+        let (memory, address) = self.in_loop((memory, places), *count, &operation.at)?;
+        self.loaded_from(operation, memory, address, of.clone())
+    }
+
+    /// Lowers a store of the access unit, whose lanes are those of the loop that the last index counts.
+    pub(super) fn unit_store(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
+        let [stored, memory, places @ ..] = &operation.operands[..] else {
+            return Err(self.refused("a store has a value and a memory", &operation.at));
+        };
+        let said = operation.ins.as_ref().and_then(|ins| ins.get(1));
+        let elem = self.memory_type(memory, said)?;
+        let (value, of) = self.number(stored)?;
+        self.same(stored, &of, &of.of(elem))?;
+        let (memory, address) = match of {
+            Type::Vector(count, _) => self.in_loop((memory, places), count, &operation.at)?,
+            _ => {
+                let indices: Vec<Id> =
+                    places.iter().map(|place| self.index(place)).collect::<Result<_, _>>()?;
+                let memory = self.memory(memory)?;
+                (memory, self.placed(memory, &indices)?)
+            }
+        };
+        self.put(memory, address, value)
+    }
+
+    /// Returns the memory and address of lanes that the loop masks which the last index counts.
+    fn in_loop(
+        &mut self,
+        (memory, places): (&Use, &[Use]),
+        count: u64,
+        at: &Range<usize>,
+    ) -> Result<(usize, Id), Refused> {
+        let indices: Vec<Id> =
+            places.iter().map(|place| self.index(place)).collect::<Result<_, _>>()?;
         let memory = self.memory(memory)?;
         let end = indices.last().and_then(|place| self.loop_end(*place));
         let (Some(end), Some((place, before))) = (end, indices.split_last()) else {
             let message = "the last index of lanes is the variable of a loop, which masks them";
-            return Err(self.refused(message, &operation.at));
+            return Err(self.refused(message, at));
         };
-        let lanes = self.lanes(i64::try_from(*count).unwrap_or(i64::MAX), end, *place)?;
-        self.has_lanes(Some(self.active(end, *place)), &operation.at)?;
-        let address = self.placed(memory, &[before, &[lanes]].concat())?;
-        self.loaded_from(operation, memory, address, of.clone())
+        let lanes = self.lanes(i64::try_from(count).unwrap_or(i64::MAX), end, *place)?;
+        self.has_lanes(Some(self.active(end, *place)), at)?;
+        Ok((memory, self.placed(memory, &[before, &[lanes]].concat())?))
     }
 
     /// Returns the end of the loop whose variable a term is.

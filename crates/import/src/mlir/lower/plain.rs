@@ -1,7 +1,7 @@
 //! Operations on values, by their rows; constants; lanes.
 
 use super::{Helped, Lowering, Refused};
-use crate::mlir::rows::{Class, Output, Row};
+use crate::mlir::rows::{Class, Kind, Output, Row};
 use crate::mlir::source::{Literal, Operation};
 use crate::mlir::types::{Elem, Type};
 use egg::Id;
@@ -157,6 +157,20 @@ impl<'a> Lowering<'_, 'a> {
         self.result(operation, of, term)
     }
 
+    /// Lowers integers of a stream as indices.
+    pub(super) fn indices(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
+        let (term, of) = self.number(self.operand(operation, 0)?)?;
+        let index = Elem::Index;
+        let term = match of.elem().map(Elem::dtype) {
+            Some(own) if own == index.dtype() => term,
+            _ => {
+                let to = self.word(index.dtype().name());
+                self.form("cast", &[("type", to), ("value", term)])?
+            }
+        };
+        self.result(operation, of.of(index), term)
+    }
+
     /// Lowers a reduction of lanes whose result does not depend on their order.
     pub(super) fn fold(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
         let (term, of) = self.number(self.operand(operation, 0)?)?;
@@ -167,10 +181,15 @@ impl<'a> Lowering<'_, 'a> {
         // Sums and products have one word for all types, and depend on the order of floating-point lanes.
         let ordered = |word: &&str| elem.dtype().is_float() && !word.ends_with('f');
         let word = operation.word.filter(|word| !ordered(word) && operation.operands.len() == 1);
-        let Some(fold) = word.and_then(|word| self.rows.lanes(word)) else {
+        let fold = match operation.kind {
+            Kind::HalfFold => operation.attribute("fold").filter(|fold| self.rows.folds(fold)),
+            _ => word.and_then(|word| self.rows.lanes(word)),
+        };
+        let Some(fold) = fold else {
             let message = "this reduction of lanes has no counterpart";
             return Err(self.refused(message, &operation.at).with_help_boxed(
-                "sums of floating-point lanes depend on their order: write a loop",
+                "sums of floating-point lanes depend on their order: write a loop, or fold them half onto \
+                 half with `\"dae.fold\"(%lanes) {fold = \"add\"}`",
             ));
         };
         let fold = self.word(fold);

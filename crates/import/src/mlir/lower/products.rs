@@ -9,7 +9,7 @@ use ember_values::scalar::Scalar;
 use std::rc::Rc;
 
 /// True for an operation that fills the memory which the next one adds a product to.
-pub(super) fn fills_before(operation: &Operation<'_>, next: &Operation<'_>) -> bool {
+pub(in crate::mlir) fn fills_before(operation: &Operation<'_>, next: &Operation<'_>) -> bool {
     let written = |own: &Operation<'_>| own.operands.get(own.writes()?).map(|(memory, _)| *memory);
     operation.kind == Kind::Fill
         && matches!(next.kind, Kind::Product | Kind::ProductTransposed)
@@ -17,7 +17,7 @@ pub(super) fn fills_before(operation: &Operation<'_>, next: &Operation<'_>) -> b
 }
 
 /// Returns true or false for the maps of products that have the second factor in common: whether it is transposed.
-fn common(maps: &[Rc<Map>]) -> Option<bool> {
+pub(in crate::mlir) fn common(maps: &[Rc<Map>]) -> Option<bool> {
     let is = |map: &Map, places: &[usize]| {
         let wanted = places.iter().map(|at| Affine::Operand(*at));
         map.operands == 4 && map.results.iter().cloned().eq(wanted)

@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
                 None
             }
         };
-        self.word()?;
+        operation.symbol = self.word()?.0.strip_prefix('@');
         self.expect('(')?;
         let mut arguments: Vec<Argument<'a>> = Vec::new();
         let mut declared = false;

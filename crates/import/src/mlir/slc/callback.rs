@@ -1,11 +1,11 @@
 //! Callbacks: the statements and values of the execute unit.
 
 use super::{NoDialect, Value, Writer, memory};
-use crate::mlir::product::operation;
+use crate::mlir::lines::Whole;
 use crate::mlir::types::{Elem, Type};
 use egg::Id;
 use ember_language::sexp::deeper;
-use ember_values::scalar::{DType, Scalar};
+use ember_values::scalar::DType;
 
 /// An element of a tensor, or a run of elements under a mask.
 struct Place {
@@ -41,32 +41,19 @@ impl Writer<'_> {
         })
     }
 
-    /// Writes a product of whole matrices, which starts from zeros.
+    /// Writes a product of whole matrices.
     fn product(&mut self, transposed: bool, whole: &[Id]) -> Result<(), NoDialect> {
         let forms = ["exec-element", "exec-input", "exec-output"];
         let mut tensors = Vec::new();
         for id in whole {
-            tensors.push(self.address(*id, forms)?.0);
+            let tensor = self.address(*id, forms)?.0;
+            let (rank, memory) = (tensor.shape.len(), memory(tensor));
+            tensors.push(Whole { name: &tensor.name, dtype: tensor.dtype, rank, memory });
         }
-        let [out, a, b] = tensors[..] else { return self.refused(whole[0]) };
-        let ranks = (a.shape.len(), b.shape.len());
-        let operation = operation(ranks, transposed).ok_or_else(|| {
-            NoDialect(format!("a product of tensors of {} and {} dimensions", ranks.0, ranks.1))
-        })?;
-        let zero = self.out.scalar(Scalar::from_f64(out.dtype, 0.0));
-        let (name, of) = (&out.name, memory(out));
-        self.out.line(format!(
-            "linalg.fill ins({zero} : {}) outs(%{name} : {of})",
-            Elem::of(out.dtype)
-        ));
-        self.out.line(format!(
-            "{operation} ins(%{}, %{} : {}, {}) outs(%{name} : {of})",
-            a.name,
-            b.name,
-            memory(a),
-            memory(b),
-        ));
-        Ok(())
+        match <[Whole<'_>; 3]>::try_from(tensors) {
+            Ok(tensors) => self.out.product(transposed, tensors),
+            Err(_) => self.refused(whole[0]),
+        }
     }
 
     /// Returns an address of the execute unit.

@@ -3,6 +3,7 @@
 use super::values::of_all;
 use super::{Unwritten, Value, Writer, elem, memory, value};
 use crate::mlir::KernelTensor;
+use crate::mlir::lines::half_fold;
 use crate::mlir::product::operation;
 use crate::mlir::types::{Elem, Type};
 use egg::{Id, Language};
@@ -161,13 +162,12 @@ impl<'a> Writer<'a> {
         // The words for floating-point numbers end so; sums and products of these depend on the order.
         let fold = self.name_of(fold);
         let word = rows.lanes_of(fold).find(|word| word.ends_with('f') == float);
-        let word = word.ok_or_else(|| {
-            Unwritten::Operator(format!("{fold} of floating-point lanes, half onto half"))
-        })?;
         let own = Type::Scalar(elem);
-        let name =
-            self.text.define(&format!("vector.reduction <{word}>, {name} : {of} into {own}"))?;
-        Ok(Value { name, of: own })
+        let operation = match word {
+            Some(word) => format!("vector.reduction <{word}>, {name} : {of} into {own}"),
+            None => half_fold(fold, (&name, &of), &own),
+        };
+        Ok(Value { name: self.text.define(&operation)?, of: own })
     }
 
     /// Writes a product of whole matrices, which starts from zeros.
