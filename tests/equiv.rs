@@ -122,19 +122,20 @@ fn alike(a: &Sexp, b: &Sexp) -> bool {
 #[test]
 fn every_proof_has_a_certificate_that_holds() {
     let bench = Bench::new();
-    let mut proved = 0;
-    for (files, options, model) in pairs() {
-        let sides = bench.sides(&files, model.as_deref());
+    let is_proved = |(files, options, model): &(Vec<PathBuf>, Options, Option<PathBuf>)| {
+        let sides = bench.sides(files, model.as_deref());
         let path = &files[0];
-        if let Verdict::Equal(certified) = bench.compare(&sides, &options).verdict {
-            let text = certified.unwrap_or_else(|why| panic!("{}: {why}", path.display())).text();
-            let form = certificate_of(&text).expect("it is balanced");
-            if let Err(why) = check(&bench.rules, &form) {
-                panic!("{}: {why}\n{text}", path.display());
-            }
-            proved += 1;
+        let Verdict::Equal(certified) = bench.compare(&sides, options).verdict else {
+            return false;
+        };
+        let text = certified.unwrap_or_else(|why| panic!("{}: {why}", path.display())).text();
+        let form = certificate_of(&text).expect("it is balanced");
+        if let Err(why) = check(&bench.rules, &form) {
+            panic!("{}: {why}\n{text}", path.display());
         }
-    }
+        true
+    };
+    let proved = pairs().par_iter().filter(|pair| is_proved(pair)).count();
     assert!(proved >= 30, "{proved} pairs are proved");
 }
 
@@ -224,7 +225,7 @@ fn what_is_compiled_is_proved_to_be_the_model() {
         ("bigbird", "search"),
         ("dlrm_rm1", "search"),
     ];
-    for (example, schedule) in representatives {
+    representatives.into_par_iter().for_each(|(example, schedule)| {
         let (model, files) = programs(example, schedule);
         for file in files {
             let sides = bench.sides(&[model.clone(), file.clone()], None);
@@ -233,7 +234,7 @@ fn what_is_compiled_is_proved_to_be_the_model() {
                 panic!("{}: {:?}", file.display(), answer.verdict)
             };
         }
-    }
+    });
 }
 
 /// A user-defined level with a loop, a store with its operands swapped, and a sequence.

@@ -41,6 +41,8 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("crates/prove/src/soundness/", "below", "a condition of rules"),
     ("crates/tools/src/", "at", "a word of JSON and of messages"),
     ("crates/tools/src/", "after", "a word of messages"),
+    ("crates/interpret/src/program.rs", "size", "a word of messages"),
+    ("crates/import/src/torch.rs", "size", "a word of messages"),
     (
         "crates/language/src/rules/attributes.rs",
         "i64",
@@ -80,8 +82,8 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
 ];
 
 /// The maximum number of names in all, and outside [`HOMES`]; the tables should replace them.
-const MOST: usize = 195;
-const MOST_AWAY: usize = 67;
+const MOST: usize = 149;
+const MOST_AWAY: usize = 8;
 
 /// Enums whose variants are names of operators. Primitives have no enum: a primitive is its form.
 const ENUMS: [&str; 2] = ["BinaryOp", "UnaryOp"];

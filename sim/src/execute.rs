@@ -11,7 +11,7 @@ use crate::fetch::apply;
 use crate::scheduler::{BURST, Sim, Status, Wait};
 use crate::timeline::Stall;
 use ember_targets::dlc::Type;
-use ember_values::scalar::{BinaryOp, DType, Latency, ScalarPrice, fold_lanes};
+use ember_values::scalar::{BinaryOp, DType, Latency, ScalarPrice, UseF32, fold_lanes};
 use matrix::Multiplication;
 use std::cell::Cell;
 
@@ -389,17 +389,27 @@ fn zip(lanes: &mut [u64], dst: &Reg, a: &Reg, b: &Reg, f: impl Fn(u64, u64) -> u
     }
 }
 
+/// [`zip`] of binary32 values.
+struct Zip<'a> {
+    lanes: &'a mut [u64],
+    dst: &'a Reg,
+    a: &'a Reg,
+    b: &'a Reg,
+}
+
+impl UseF32 for Zip<'_> {
+    #[inline(always)]
+    fn with(self, op: impl Fn(f32, f32) -> f32) {
+        let f32 = |x: u64| f32::from_bits(x as u32);
+        zip(self.lanes, self.dst, self.a, self.b, |x, y| u64::from(op(f32(x), f32(y)).to_bits()));
+    }
+}
+
 /// Applies an operation lane by lane.
 #[inline(always)]
 fn binary(op: BinaryOp, dtype: DType, lanes: &mut [u64], dst: &Reg, a: &Reg, b: &Reg) {
-    let f32 = |x: u64| f32::from_bits(x as u32);
-    match (dtype, op) {
-        (DType::F32, BinaryOp::Add) => {
-            zip(lanes, dst, a, b, |x, y| u64::from((f32(x) + f32(y)).to_bits()));
-        }
-        (DType::F32, BinaryOp::Mul) => {
-            zip(lanes, dst, a, b, |x, y| u64::from((f32(x) * f32(y)).to_bits()));
-        }
+    match dtype {
+        DType::F32 if !op.compares() => op.with_f32(Zip { lanes, dst, a, b }),
         _ => zip(lanes, dst, a, b, |x, y| apply(op, dtype, x, y)),
     }
 }

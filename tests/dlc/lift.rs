@@ -17,6 +17,7 @@ use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use ember_targets::verify::{Limits, Verified};
 use fastrand::Rng;
+use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 /// The number of mutants of each program, and the number of tries to find one that the verifier accepts.
@@ -107,9 +108,8 @@ fn name(path: &Path) -> String {
 
 /// Returns the programs that schedules produce for the small models, each with the names of model and schedule.
 fn compiled(schedules: &[&str]) -> Vec<(String, String)> {
-    let mut made = Vec::new();
-    for model in texts("tests/models", "sexp") {
-        for schedule in schedules {
+    let made = texts("tests/models", "sexp").into_par_iter().flat_map_iter(|model| {
+        schedules.iter().map(move |schedule| {
             let options = Compiling {
                 rules: vec![root().join("rules")],
                 schedule: (*schedule).to_owned(),
@@ -119,10 +119,10 @@ fn compiled(schedules: &[&str]) -> Vec<(String, String)> {
             let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
             let chosen = pipeline::compile(&inputs, &options, Goal::Decoupled).expect("a program");
             let name = format!("{} by {schedule}", name(&model));
-            made.push((name, print(chosen.program.program())));
-        }
-    }
-    made
+            (name, print(chosen.program.program()))
+        })
+    });
+    made.collect()
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn compiled_programs_are_read_as_what_they_do() {
     let read = |(name, text): (String, String)| {
         Some((name, reads_right(&text, &machine, &signature, 20).err()?))
     };
-    let others: Vec<(String, NoStatement)> = programs.into_iter().filter_map(read).collect();
+    let others: Vec<(String, NoStatement)> = programs.into_par_iter().filter_map(read).collect();
     // This program relies on the zeros in the lanes past the end of a row.
     assert_eq!(others, [("segments by emb-opt3".to_owned(), NoStatement::UnloadedLanes)]);
 }

@@ -6,6 +6,7 @@ use ember_language::rules::Exactness;
 use ember_targets::c::Source;
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::Scalar;
+use rayon::prelude::*;
 use regex_lite::{Captures, Regex};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -95,7 +96,7 @@ fn messages(ran: &Output) -> String {
 
 #[test]
 fn every_example() {
-    for model in examples() {
+    examples().into_par_iter().for_each(|model| {
         let name = model.file_name().and_then(|name| name.to_str()).expect("a name");
         let folder = folder(&format!("sanitized-{name}"));
         let Compiled { program: verified, source, case, data } = Compiled::of(name, 1, small);
@@ -112,7 +113,7 @@ fn every_example() {
             );
         }
         let _ = fs::remove_dir_all(&folder);
-    }
+    });
 }
 
 #[test]

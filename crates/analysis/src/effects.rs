@@ -215,7 +215,7 @@ impl Effects {
         let of = |id: Id| effects(egraph, id).map(Cow::into_owned);
         match info.form(children) {
             // A loop variable is only a name; the loop evaluates its bounds.
-            Some(Form::Variable { .. } | Form::Label) => Some(Effects::none()),
+            Some(_) if info.kind.is_some_and(|kind| !kind.is_evaluated()) => Some(Effects::none()),
             Some(Form::Replaced { variable, by, x }) => {
                 let replacement = Replacement::new(egraph, variable, by);
                 let mut effects = of(x)?.map(|i| replacement.apply(i));

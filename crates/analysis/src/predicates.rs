@@ -11,6 +11,7 @@ use crate::effects::{
 use crate::facts::{EGraph, single_value};
 use egg::{Id, Language};
 use ember_language::conditions::{GENERATORS, PREDICATES};
+use ember_language::rules::Kind;
 use ember_language::term::{Head, Node};
 use ember_targets::dlc::Dim;
 use ember_values::distance::ANY_WIDTH;
@@ -211,10 +212,14 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
     Answer {
         name: "untiled",
         answer: |g, x| {
+            // The loops of a tiling are named after the divided loop and the number of iterations of a block.
+            const DIVIDED: [Option<Kind>; 2] = [Some(Kind::Variable), Some(Kind::Value)];
+            let operators = g.analysis.operators();
+            let is_part =
+                |n: &Node| operators.of(n).is_some_and(|info| info.operand_kinds == DIVIDED);
             g[x[0]].nodes.iter().all(|var| {
-                var.children().first().is_some_and(|name| {
-                    g[*name].nodes.iter().all(|n| !matches!(n.name(), Some("outer" | "inner")))
-                })
+                let name = var.children().first();
+                name.is_some_and(|name| !g[*name].nodes.iter().any(is_part))
             })
         },
     },

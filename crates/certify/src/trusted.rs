@@ -68,6 +68,7 @@ pub const PARTS: &[Part] = &[
             "crates/values/src/primitive.rs"
             "crates/values/src/primitive/ask.rs"
             "crates/values/src/primitive/form.rs"
+            "crates/values/src/primitive/made.rs"
             "crates/values/src/primitive/over.rs"
             "crates/values/src/primitive/table.rs"
         ],

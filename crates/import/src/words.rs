@@ -11,6 +11,10 @@ pub(crate) const MIN: &str = "min";
 
 // Operations of models that are more than one on elements.
 pub(crate) const MAP: &str = "nn.map";
+pub(crate) const NEGATED: &str = "nn.neg";
+pub(crate) const SOFTMAX: &str = "nn.softmax";
+pub(crate) const CENTRE: &str = "nn.centre";
+pub(crate) const NORMALISE: &str = "nn.normalise";
 pub(crate) const CAST: &str = "nn.cast";
 pub(crate) const LEAKY: &str = "nn.leaky_relu";
 pub(crate) const WHERE: &str = "nn.where";

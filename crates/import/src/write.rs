@@ -14,7 +14,7 @@ use crate::error::{ImportError, Problem};
 use crate::graph::{Elem, Graph, Id, Node, Op};
 use crate::layout::{Base, Laid};
 use crate::limits::KNOWN;
-use crate::words::MAP;
+use crate::words::{CENTRE, MAP, NORMALISE, SOFTMAX};
 use ember_model::Extent;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::DType;
@@ -219,12 +219,10 @@ impl Writer<'_> {
             Op::Choose => self.choose([operand(0)?, operand(1)?, operand(2)?], &shape, dtype)?,
             Op::Cast => self.cast(operand(0)?, dtype)?,
             Op::Fold(word) => self.fold(word, operand(0)?)?,
-            Op::Softmax => self.by_rows(operand(0)?, |x| format!("(nn.softmax {x})"))?,
+            Op::Softmax => self.by_rows(operand(0)?, |x| format!("({SOFTMAX} {x})"))?,
             Op::Normalise(epsilon) => {
                 let epsilon = *epsilon;
-                self.by_rows(operand(0)?, |x| {
-                    format!("(nn.normalise {epsilon:?} (nn.centre {x}))")
-                })?
+                self.by_rows(operand(0)?, |x| format!("({NORMALISE} {epsilon:?} ({CENTRE} {x}))"))?
             }
             Op::Product => self.product(operand(0)?, operand(1)?, &shape)?,
             Op::Reshape => self.reshape(operand(0)?, &shape)?,

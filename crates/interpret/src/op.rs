@@ -93,10 +93,7 @@ impl Op {
 
     /// Returns lo, hi and step of a loop variable.
     pub fn range(&self) -> Option<[At; 3]> {
-        match self.form()? {
-            Form::Variable { range, .. } => Some(range),
-            _ => None,
-        }
+        self.form()?.as_variable().map(|(_, range)| range)
     }
 
     /// Returns the operand of an operation on whole tensors at a position of its row.

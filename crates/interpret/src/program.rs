@@ -269,8 +269,9 @@ impl Program {
             return Ok(Op::whole(operation, children));
         }
         let form = info.form(children).ok_or_else(|| unknown(name, children))?;
+        let named = info.kind.is_none_or(|kind| !kind.is_evaluated());
         let does = match form {
-            Form::Label => label(name, info),
+            _ if named && children.is_empty() => label(name, info),
             Form::Number { value: Number::Literal(number), dtype: Typing::Named(dtype) } => {
                 Does::Known(self.constant(dtype, number)?)
             }

@@ -25,10 +25,12 @@ impl Interpreter {
                 Some(Bound { value, .. }) => Ok(Value::Scalar(Scalar::I64(value))),
                 None => Err(self.wrong(at, "a number that is given")),
             },
-            Does::Form(Form::Iv(variable)) => self.variable(variable, op.is_stream()),
-            Does::Form(form) => {
-                stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_value(at, form, &op))
-            }
+            Does::Form(form) => match form.as_iv() {
+                Some(variable) => self.variable(variable, op.is_stream()),
+                None => {
+                    stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_value(at, form, &op))
+                }
+            },
             _ => Err(self.wrong(at, "a value")),
         }
     }
@@ -40,6 +42,13 @@ impl Interpreter {
         form: Form<At>,
         op: &Op,
     ) -> Result<Value, Error> {
+        if let Some([function, x]) = form.as_fold() {
+            return self.fold_lanes(at, self.program.binary_op(function)?, x);
+        }
+        if let Some((tensor, index)) = form.as_element() {
+            let index: Vec<At> = index.into_iter().map_while(|i| i).collect();
+            return self.element(tensor, &index);
+        }
         match form {
             Form::Loaded { address, early: None } => self.load(address, op.is_stream()),
             Form::Loaded { address, early: Some(early) } => {
@@ -58,9 +67,6 @@ impl Interpreter {
                 let operands = [self.value(a)?, self.value(b)?];
                 self.scalar_stream(at, op, &operands)?;
                 self.lanewise(at, operands, |[a, b]| function.apply(a, b))
-            }
-            Form::Fold { op: function, x } => {
-                self.fold_lanes(at, self.program.binary_op(function)?, x)
             }
             Form::Unary(Operation::Named(function), x) => {
                 let function = self.function(function)?;
@@ -116,10 +122,6 @@ impl Interpreter {
                 let (hi, x) = (self.index(hi)?, self.index(x)?);
                 let lane = |k: usize| x.checked_add(k as i64).filter(|i| *i < hi).map(Scalar::I64);
                 Ok(Value::Lanes((0..n).map(lane).collect()))
-            }
-            Form::Element { tensor, index } => {
-                let index: Vec<At> = index.into_iter().map_while(|i| i).collect();
-                self.element(tensor, &index)
             }
             Form::Replaced { variable, by: By::Lanes { from, lanes, hi }, x } => {
                 let mut values = Vec::new();

@@ -3,7 +3,7 @@
 
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::operation::{Comparison, Function};
-use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
+use ember_values::scalar::{BinaryOp, Chosen, DType, Linear, Scalar, UnaryOp};
 use std::f64::consts::FRAC_1_SQRT_2;
 
 /// The factors of the approximation of `gelu` by a hyperbolic tangent: `√(2/π)` and that of the cube (Hendrycks and
@@ -63,27 +63,27 @@ pub trait Number: Copy + Send + Sync + 'static {
 
     /// The product.
     fn mul(self, other: Self) -> Self {
-        Self::apply(BinaryOp::Mul, self, other)
+        Self::apply(const { Linear::Product.operation() }, self, other)
     }
 
     /// The sum.
     fn add(self, other: Self) -> Self {
-        Self::apply(BinaryOp::Add, self, other)
+        Self::apply(const { Linear::Sum.operation() }, self, other)
     }
 
     /// The difference.
     fn sub(self, other: Self) -> Self {
-        Self::apply(BinaryOp::Sub, self, other)
+        Self::apply(const { Linear::Difference.operation() }, self, other)
     }
 
     /// The greater of two numbers.
     fn maximum(self, other: Self) -> Self {
-        Self::apply(BinaryOp::Max, self, other)
+        Self::apply(const { Chosen::Greatest.operation() }, self, other)
     }
 
     /// The quotient.
     fn over(self, other: Self) -> Self {
-        Self::apply(BinaryOp::Div, self, other)
+        Self::apply(const { Linear::Product.inverse() }, self, other)
     }
 
     /// Returns `0 - x`.
@@ -103,12 +103,12 @@ pub trait Number: Copy + Send + Sync + 'static {
             Function::Neg => x.negated(),
             Function::Abs => x.maximum(x.negated()),
             Function::Gelu => {
-                let erf = Self::function(UnaryOp::Erf, x.times(FRAC_1_SQRT_2, dtype));
+                let erf = Self::map(Function::Erf, x.times(FRAC_1_SQRT_2, dtype), dtype);
                 x.times(0.5, dtype).mul(erf.plus_one(dtype))
             }
             Function::GeluTanh => {
                 let cubed = x.mul(x).mul(x).times(GELU_CUBIC, dtype);
-                let tanh = Self::function(UnaryOp::Tanh, x.add(cubed).times(GELU_SLOPE, dtype));
+                let tanh = Self::map(Function::Tanh, x.add(cubed).times(GELU_SLOPE, dtype), dtype);
                 x.times(0.5, dtype).mul(tanh.plus_one(dtype))
             }
             _ => x,
@@ -128,7 +128,7 @@ pub trait Number: Copy + Send + Sync + 'static {
 
     /// Returns `self / (1 + exp(0 - x))` in a floating-point type.
     fn over_one_plus_exp(self, x: Self, dtype: DType) -> Self {
-        let exp = Self::function(UnaryOp::Exp, x.negated());
+        let exp = Self::map(Function::Exp, x.negated(), dtype);
         self.over(exp.plus_one(dtype))
     }
 

@@ -3,7 +3,7 @@
 use super::element::Number;
 use super::{Operands, Run};
 use ember_values::operation::{Function, Mode, Score};
-use ember_values::scalar::{Scalar, UnaryOp};
+use ember_values::scalar::{DType, Scalar};
 
 impl<T: Number, O: Operands> Run<'_, T, O> {
     /// Returns the fixed word of a kernel, or else the word of an operand.
@@ -120,7 +120,7 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
                 self.row(*table, from, row)?;
             }
             let [h, r, t] = &rows;
-            self.out[k] = triple(score, h, r, t);
+            self.out[k] = triple(score, h, r, t, self.dtype);
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ fn dot<T: Number>(a: &[T], b: &[T]) -> T {
 }
 
 /// Computes the score of a triple of rows.
-fn triple<T: Number>(score: Score, h: &[T], r: &[T], t: &[T]) -> T {
+fn triple<T: Number>(score: Score, h: &[T], r: &[T], t: &[T], dtype: DType) -> T {
     let mut sum = T::EMPTY;
     let half = h.len() / 2;
     // The product of head and relation as complex numbers.
@@ -188,7 +188,7 @@ fn triple<T: Number>(score: Score, h: &[T], r: &[T], t: &[T]) -> T {
                 let (re, im) = turned(e);
                 let (x, y) = (re.sub(t[e]), im.sub(t[half + e]));
                 let square = x.mul(x).add(y.mul(y));
-                T::accumulate(&mut sum, T::function(UnaryOp::Sqrt, square));
+                T::accumulate(&mut sum, T::map(Function::Sqrt, square, dtype));
             }
             T::total(sum).negated()
         }

@@ -68,12 +68,12 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
     pub fn variable(&mut self, number: i64, range: [Id; 3]) -> Id {
         let number = self.int(number);
         let name = (self.add)(self.operators.numbered_node(number));
-        self.form(Form::Variable { name, range })
+        self.form(Form::variable(name, range))
     }
 
     /// Adds the value of a loop variable.
     pub fn iv(&mut self, variable: Id) -> Id {
-        self.form(Form::Iv(variable))
+        self.form(Form::iv(variable))
     }
 
     /// Adds a function of a scalar.
@@ -88,17 +88,32 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
 
     /// Adds a sum.
     pub fn sum(&mut self, a: Id, b: Id) -> Id {
-        self.binary(BinaryOp::Add, a, b)
+        self.form(Form::sum(a, b))
     }
 
     /// Adds a product of two values.
     pub fn times(&mut self, a: Id, b: Id) -> Id {
-        self.binary(BinaryOp::Mul, a, b)
+        self.form(Form::times(a, b))
     }
 
     /// Adds the lesser of two values.
     pub fn least(&mut self, a: Id, b: Id) -> Id {
-        self.binary(BinaryOp::Min, a, b)
+        self.form(Form::least(a, b))
+    }
+
+    /// Adds the greater of two values.
+    pub fn greatest(&mut self, a: Id, b: Id) -> Id {
+        self.form(Form::greatest(a, b))
+    }
+
+    /// Adds 1 if the first of two values is less, else 0.
+    pub fn less(&mut self, a: Id, b: Id) -> Id {
+        self.form(Form::less(a, b))
+    }
+
+    /// Adds the quotient of two values.
+    pub fn quotient(&mut self, a: Id, b: Id) -> Id {
+        self.form(Form::quotient(a, b))
     }
 
     /// Adds a tensor; a program may write it if it is `written`.
@@ -149,7 +164,7 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
     /// Adds lanes folded into a scalar by an operation.
     pub fn fold(&mut self, op: BinaryOp, x: Id) -> Id {
         let op = self.word(op.name());
-        self.form(Form::Fold { op, x })
+        self.form(Form::fold(op, x))
     }
 
     /// Adds the tensor that is stored at an address.

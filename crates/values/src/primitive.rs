@@ -6,6 +6,7 @@
 
 mod ask;
 pub mod form;
+mod made;
 mod over;
 mod table;
 

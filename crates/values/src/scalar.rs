@@ -9,7 +9,7 @@ mod near;
 mod price;
 mod unary;
 
-pub use binary::{BinaryOp, Chosen, Linear, fold_lanes};
+pub use binary::{BinaryOp, Chosen, Linear, UseF32, fold_lanes};
 pub use extreme::EXTREMES;
 pub use near::Near;
 pub use price::{Latency, ScalarPrice};

@@ -82,7 +82,8 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
     };
     // A tensor's element may be lowered to a loop, so that it counts as one; a lowered form without a loop corrects
     // this.
-    fact.has_loop |= info.looped().is_some() || matches!(info.form, Some(Form::Element { .. }));
+    fact.has_loop |=
+        info.looped().is_some() || info.form.is_some_and(|form| form.as_element().is_some());
     fact.address = AddressFact::make(egraph, node, info);
     fact.effects = Effects::make(egraph, node, info);
     fact.dtype = match info.typing {
@@ -125,15 +126,15 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], id: Id, fact: &mut Fac
     let size = Interval { min: 0, max: LARGEST_SIZE as i64 };
     let data = |id: Id| &egraph[id].data;
     let Some(form) = info.form(children) else { return };
-    match form {
-        Form::Variable { range: [lo, hi, step], .. } => fact.variable = Some((lo, hi, step)),
-        Form::Iv(variable) => {
-            if let Some(&key) = data(variable).free.first() {
-                fact.affine = Some(Affine::variable(egraph.analysis.variable(key)));
-            }
-            fact.range = variable_range(egraph, variable);
-            fact.constant = single_value(egraph, variable).map(Scalar::I64);
+    fact.variable = form.as_variable().map(|(_, [lo, hi, step])| (lo, hi, step));
+    if let Some(variable) = form.as_iv() {
+        if let Some(&key) = data(variable).free.first() {
+            fact.affine = Some(Affine::variable(egraph.analysis.variable(key)));
         }
+        fact.range = variable_range(egraph, variable);
+        fact.constant = single_value(egraph, variable).map(Scalar::I64);
+    }
+    match form {
         Form::Number { value: Number::Size(_), .. } => {
             // A size is the same in every iteration, so that it serves as a variable of forms.
             fact.range = size;
@@ -197,7 +198,7 @@ fn remainder(egraph: &EGraph, x: Id, product: Id) -> Option<Interval> {
     let mut factors = egraph[product].nodes.iter();
     let [quotient, c] = factors.find_map(|node| operators.linear(node, Linear::Product))?;
     let mut parts = egraph[quotient].nodes.iter();
-    let [dividend, divisor] = parts.find_map(|node| operators.binary(node, BinaryOp::Div))?;
+    let [dividend, divisor] = parts.find_map(|node| operators.undoes(node, Linear::Product))?;
     let same = |a: Id, b: Id| egraph.find(a) == egraph.find(b);
     let divided = same(dividend, x) && same(divisor, c) && egraph[x].data.dtype == Some(DType::I64);
     divided.then(|| Interval::remainders(egraph[x].data.range, egraph[c].data.range))

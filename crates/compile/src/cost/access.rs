@@ -87,11 +87,14 @@ impl Model<'_> {
 
     /// Prices a stream or address of the access unit.
     pub(super) fn stream_term(&self, term: &Priced<'_>) -> Option<Summary> {
-        match term.form()? {
+        let form = term.form()?;
+        if let Some(variable) = form.as_iv() {
+            return self.index(term, variable.id, true);
+        }
+        match form {
             Form::Carried { x: number, to: None } if term.info.carries_from() == Some(None) => {
                 term.constant(number)
             }
-            Form::Iv(variable) => self.index(term, variable.id, true),
             Form::Root { name, .. } => Some(term.tensor(name.id)),
             Form::View { address, view: View::ReadOnly } => Some(address.summary.clone()),
             Form::View { address, view: View::At(index) } => {
@@ -165,7 +168,7 @@ impl Model<'_> {
 
     /// Returns the share of evaluations in which a comparison of offsets, which is 1 if the bag has entries, is not 0.
     fn occupied(&self, op: BinaryOp, lo: &Summary, hi: &Summary) -> f64 {
-        let compared = op == BinaryOp::Lt;
+        let compared = op.is_strict();
         let offsets = lo.tensor.filter(|tensor| compared && hi.tensor == Some(*tensor));
         offsets.and_then(|tensor| self.workload.occupied.get(&tensor).copied()).unwrap_or(1.0)
     }
@@ -177,7 +180,9 @@ fn moves(op: BinaryOp, a: &Summary, b: &Summary) -> Option<Id> {
     match (op, a.stride, b.stride) {
         // The other operand of an addition is either constant or, in a remainder, jumps back occasionally.
         (op, a, b) if op.linear() == Some(Linear::Sum) => a.xor(b),
-        (BinaryOp::Div, stride, _) if b.stream_scope.is_empty() => stride,
+        (op, stride, _) if op.undoes() == Some(Linear::Product) && b.stream_scope.is_empty() => {
+            stride
+        }
         _ => None,
     }
 }

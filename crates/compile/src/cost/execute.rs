@@ -13,7 +13,11 @@ use ember_values::scalar::DType;
 impl Model<'_> {
     /// Prices a statement or value that the execute unit (or the only core) runs.
     pub(super) fn execute(&self, term: &Priced<'_>) -> Option<Summary> {
-        match term.form()? {
+        let form = term.form()?;
+        if let Some(variable) = form.as_iv() {
+            return self.index(term, variable.id, false);
+        }
+        match form {
             Form::Sequence(Sequence::Empty | Sequence::Barrier) | Form::Extent { .. } => {
                 Some(Summary::passive(term.operands))
             }
@@ -42,7 +46,6 @@ impl Model<'_> {
                 Some(summary)
             }
             Form::Carried { x, to: None } => self.carried(term, x),
-            Form::Iv(variable) => self.index(term, variable.id, false),
             Form::Root { name, .. } => Some(term.tensor(name.id)),
             Form::View { address, view: View::ReadOnly } => Some(address.summary.clone()),
             Form::View { address, view: View::At(index) } => {
@@ -60,8 +63,10 @@ impl Model<'_> {
                 Some(summary)
             }
             Form::Carried { to: Some(_), .. } => self.conversion(term),
-            Form::Fold { x, .. } => self.folded_lanes(term, x.summary),
-            _ => self.operation(term),
+            form => match form.as_fold() {
+                Some([_, lanes]) => self.folded_lanes(term, lanes.summary),
+                None => self.operation(term),
+            },
         }
     }
 

@@ -4,7 +4,7 @@ use super::{Condition, Writer, dtype};
 use crate::error::Problem;
 use crate::graph::{Id, is_one, shown};
 use crate::layout::{Base, Laid};
-use crate::words::{ADD, CAST, DIV, LEAKY, MAP, MUL, POW, SUB, WHERE, WHERE_NUMBER};
+use crate::words::{ADD, CAST, DIV, LEAKY, MAP, MUL, NEGATED, POW, SUB, WHERE, WHERE_NUMBER};
 use ember_model::Extent;
 use ember_values::operation::Comparison;
 use ember_values::scalar::DType;
@@ -137,7 +137,7 @@ impl Writer<'_> {
                 // a - b is -b + a, and a / b is 1/b · a.
                 let word = match word {
                     SUB => {
-                        name = self.step(format!("(nn.neg {name})"));
+                        name = self.step(format!("({NEGATED} {name})"));
                         ADD
                     }
                     DIV => {

@@ -125,9 +125,7 @@ fn said(book: &RuleBook, at: usize, rule: &Rule) -> Option<(Key, Option<Form<usi
         ENodeOrVar::ENode(_) => None,
     };
     let root = node(Id::from(rule.lhs.len().checked_sub(1)?))?;
-    let part = table
-        .of(root)
-        .filter(|info| matches!(info.form, Some(Form::Element { .. } | Form::Extent { .. })));
+    let part = table.of(root).filter(|info| info.form.and_then(Form::holder).is_some());
     let (of, indices) = match part {
         Some(info) => {
             let mut operands = info.positions().map(|at| root.children()[at]);

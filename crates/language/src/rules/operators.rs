@@ -200,18 +200,12 @@ impl OpInfo {
 
     /// Returns the positions of the name, lo, hi and step, if it makes a loop variable from them.
     pub fn variable(&self) -> Option<[usize; 4]> {
-        match self.form? {
-            Form::Variable { name, range: [lo, hi, step] } => Some([name, lo, hi, step]),
-            _ => None,
-        }
+        self.form?.as_variable().map(|(name, [lo, hi, step])| [name, lo, hi, step])
     }
 
     /// Returns the positions of the operation and of the lanes that it folds to a scalar.
     pub fn folded_lanes(&self) -> Option<[usize; 2]> {
-        match self.form? {
-            Form::Fold { op, x } => Some([op, x]),
-            _ => None,
-        }
+        self.form?.as_fold()
     }
 
     /// Returns the operands of a loop, if it is one.
@@ -310,7 +304,7 @@ impl Operators {
 
     /// Returns the operator that makes loop variables that run on no unit yet.
     pub fn declarer(&self) -> Option<Symbol> {
-        self.named(Form::Variable { name: (), range: [(); 3] }, None)
+        self.named(Form::variable((), [(); 3]), None)
     }
 
     /// Returns the boundary from terms of a kind that run on no unit yet to a unit; the first one declared if there are
@@ -370,10 +364,7 @@ impl Operators {
 
     /// Returns the variable of which a node is the value.
     pub fn iv(&self, node: &Node) -> Option<Id> {
-        match self.form(node)? {
-            Form::Iv(variable) => Some(variable),
-            _ => None,
-        }
+        self.form(node)?.as_iv()
     }
 
     /// Returns the literal number of a typed constant.
@@ -384,20 +375,20 @@ impl Operators {
         }
     }
 
-    /// Returns the operands of a node that is this operation.
-    pub fn binary(&self, node: &Node, op: BinaryOp) -> Option<[Id; 2]> {
-        match self.form(node)? {
-            Form::Binary(own, operands) => (own == Operation::Is(op)).then_some(operands),
-            _ => None,
-        }
-    }
-
     /// Returns the operands of a node that does this to linear forms.
     pub fn linear(&self, node: &Node, effect: Linear) -> Option<[Id; 2]> {
+        self.binary(node, |op| op.linear() == Some(effect))
+    }
+
+    /// Returns the operands of a node that undoes this effect on linear forms.
+    pub fn undoes(&self, node: &Node, effect: Linear) -> Option<[Id; 2]> {
+        self.binary(node, |op| op.undoes() == Some(effect))
+    }
+
+    /// Returns the operands of a node that is such an operation.
+    fn binary(&self, node: &Node, is: impl Fn(BinaryOp) -> bool) -> Option<[Id; 2]> {
         match self.form(node)? {
-            Form::Binary(Operation::Is(op), operands) => {
-                (op.linear() == Some(effect)).then_some(operands)
-            }
+            Form::Binary(Operation::Is(op), operands) => is(op).then_some(operands),
             _ => None,
         }
     }

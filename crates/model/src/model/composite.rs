@@ -7,7 +7,7 @@ use super::read::Reader;
 use super::{Argument, Expr, Extent, Part, places};
 use ember_language::sexp::Sexp;
 use ember_values::operation::{self, Combined, Function, Kernel, Reads};
-use ember_values::scalar::BinaryOp;
+use ember_values::scalar::Linear;
 use std::borrow::Cow;
 
 /// All composite operations.
@@ -63,14 +63,19 @@ fn softmax(reader: &mut Reader, written: &Written) -> Option<Value> {
     debug_assert!(is_cheap(&x));
     let most =
         reader.stored_part(written, Kernel::Fold(Combined::Maximum), vec![(x.clone(), item)])?;
-    let shifted =
-        reader.part(written, Kernel::ByRow(Some(BinaryOp::Sub)), vec![(x, item), (most, item)])?;
+    let shifted = reader.part(
+        written,
+        Kernel::ByRow(Some(const { Linear::Difference.operation() })),
+        vec![(x, item), (most, item)],
+    )?;
     let raised =
         reader.stored_part(written, Kernel::Map(Some(Function::Exp)), vec![(shifted, item)])?;
     let total =
         reader.stored_part(written, Kernel::Fold(Combined::Sum), vec![(raised.clone(), item)])?;
     let shares = vec![(raised, item), (total, item)];
-    reader.part(written, Kernel::ByRow(Some(BinaryOp::Div)), shares).map(Value::Whole)
+    reader
+        .part(written, Kernel::ByRow(Some(const { Linear::Product.inverse() })), shares)
+        .map(Value::Whole)
 }
 
 /// Reads `nn.linear`: `x W + b`.

@@ -15,8 +15,7 @@ use ember_language::sexp::Sexp;
 use ember_language::term::Node;
 use ember_model::Extent;
 use ember_values::primitive::Typing;
-use ember_values::primitive::form::{Form, Number, Operation, View};
-use ember_values::scalar::BinaryOp;
+use ember_values::primitive::form::{Form, Number, View};
 use thiserror::Error;
 
 /// An equality of two values.
@@ -62,11 +61,11 @@ pub(super) fn equations(
     let variable = |index: &Index| format!("?{}", index.name);
     let nowhere = Span::new(FileId::default(), 0..0);
     let written = |form: Form<&Sexp>| primitives::written(operators, nowhere, form);
-    let iv = |index: &Index| written(Form::Iv(&atom(variable(index))));
+    let iv = |index: &Index| written(Form::iv(&atom(variable(index))));
     let within = |index: &Index, lo: Sexp, hi: Sexp| {
         let own = variable(index);
         let (name, step) = (atom(format!("{own}-name")), atom(format!("{own}-step")));
-        (own, written(Form::Variable { name: &name, range: [&lo, &hi, &step] }))
+        (own, written(Form::variable(&name, [&lo, &hi, &step])))
     };
     let mut place = written(Form::Root { name: &atom(format!("%{name}")), written: false });
     for (index, range) in indices.iter().zip(ranges) {
@@ -134,8 +133,7 @@ impl Equation {
 
     /// Returns the lesser of two values.
     pub fn lesser(operators: &Operators, [a, b]: [&Sexp; 2]) -> Sexp {
-        let least = Form::Binary(Operation::Is(BinaryOp::Min), [a, b]);
-        primitives::written(operators, a.span, least)
+        primitives::written(operators, a.span, Form::least(a, b))
     }
 
     /// Returns the equation as a certificate declares it.

@@ -191,7 +191,7 @@ impl Index {
         let own = word(self.span, &format!("?{}", self.name));
         match self.range {
             None => own,
-            Some(_) => written(operators, self.span, Form::Iv(&own)),
+            Some(_) => written(operators, self.span, Form::iv(&own)),
         }
     }
 }

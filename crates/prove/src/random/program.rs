@@ -382,7 +382,7 @@ impl Grow<'_, Plan<'_>> {
             2 => zero,
             3 => {
                 let two = self.terms.int(2);
-                self.make().binary(BinaryOp::Div, i, two)
+                self.make().quotient(i, two)
             }
             _ => i,
         })

@@ -42,7 +42,10 @@ pub(crate) struct World {
 
 /// Returns the name of the tensor of a type and rank.
 pub(crate) fn tensor_name(writable: bool, dtype: DType, rank: usize) -> String {
-    format!("{}{rank}_{dtype}", if writable { "out" } else { "in" })
+    match writable {
+        true => format!("out{rank}_{dtype}"),
+        false => format!("in{rank}_{dtype}"),
+    }
 }
 
 /// Returns the name of the scratch tensor of a type whose rows have an index.

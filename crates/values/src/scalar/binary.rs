@@ -11,7 +11,7 @@ macro_rules! binary_operations {
         f32: $f32:expr, f64: $f64:expr, i64: $i64:expr, checked: $checked:expr,
         monotone: $monotone:expr, magnitude: $magnitude:expr, start: $start:expr,
         compares: $compares:literal, chooses: $chooses:expr, price: $price:ident, latency: $latency:ident, solver: $solver:expr, infix: $infix:expr,
-        linear: $linear:expr, roundings: $roundings:literal, underflows: $underflows:literal, passed: $passed:expr,
+        linear: $linear:expr, undoes: $undoes:expr, roundings: $roundings:literal, underflows: $underflows:literal, passed: $passed:expr,
     })*) => {
         /// A binary operation on two scalars of one type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,6 +48,12 @@ macro_rules! binary_operations {
             #[inline(always)]
             pub fn f64(self, a: f64, b: f64) -> f64 {
                 match self { $(BinaryOp::$variant => ($f64)(a, b),)* }
+            }
+
+            /// Passes [`Self::f32`] on as a function of its own, so that a loop over lanes is compiled for each operation.
+            #[inline(always)]
+            pub fn with_f32<U: UseF32>(self, user: U) {
+                match self { $(BinaryOp::$variant => user.with($f32),)* }
             }
 
             /// Returns [`Self::f32`] as a function that C can call.
@@ -121,6 +127,11 @@ macro_rules! binary_operations {
                 match self { $(BinaryOp::$variant => $linear,)* }
             }
 
+            /// Returns the effect on linear forms that the operation undoes, for integers truncated towards zero.
+            pub const fn undoes(self) -> Option<Linear> {
+                match self { $(BinaryOp::$variant => $undoes,)* }
+            }
+
             /// Returns an upper bound of the rounding errors of the operation itself, in units of one rounding to
             /// nearest.
             pub const fn roundings(self) -> f64 {
@@ -165,6 +176,37 @@ pub enum Linear {
     Product,
 }
 
+/// Finds the first operation with an entry in a column. A constant that no operation has does not compile.
+macro_rules! first {
+    ($column:ident, $entry:expr) => {{
+        let mut at = 0;
+        loop {
+            match BinaryOp::ALL[at].$column() {
+                Some(entry) if entry as u8 == $entry as u8 => break BinaryOp::ALL[at],
+                _ => at += 1,
+            }
+        }
+    }};
+}
+
+impl Linear {
+    /// Returns the operation with this effect.
+    pub const fn operation(self) -> BinaryOp {
+        first!(linear, self)
+    }
+
+    /// Returns the operation that undoes this effect.
+    pub const fn inverse(self) -> BinaryOp {
+        first!(undoes, self)
+    }
+}
+
+/// A loop over lanes that is compiled for each operation on binary32 values.
+pub trait UseF32 {
+    /// Runs the loop with an operation.
+    fn with(self, op: impl Fn(f32, f32) -> f32);
+}
+
 /// The operand that the result of an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chosen {
@@ -172,6 +214,13 @@ pub enum Chosen {
     Least,
     /// The greater one.
     Greatest,
+}
+
+impl Chosen {
+    /// Returns the operation whose result is this operand.
+    pub const fn operation(self) -> BinaryOp {
+        first!(chooses, self)
+    }
 }
 
 fn unchecked<T>(f: impl Fn(i64, i64) -> T) -> impl Fn(i64, i64) -> Option<T> {
@@ -196,21 +245,21 @@ binary_operations! {
         monotone: always, magnitude: sum_of, start: Some(Start::Zero),
         compares: false, chooses: None, price: Operation, latency: Sum, solver: Some("(+ a b)"),
         infix: [Some("+"); 2],
-        linear: Some(Linear::Sum), roundings: 1.0, underflows: false, passed: |a: Near, b: Near, _| a.error + b.error,
+        linear: Some(Linear::Sum), undoes: None, roundings: 1.0, underflows: false, passed: |a: Near, b: Near, _| a.error + b.error,
     }
     Sub, "sub", "difference; integers wrap" {
         f32: |a, b| a - b, f64: |a, b| a - b, i64: i64::wrapping_sub, checked: i64::checked_sub,
         monotone: always, magnitude: sum_of, start: None,
         compares: false, chooses: None, price: Operation, latency: Sum, solver: Some("(- a b)"),
         infix: [Some("-"); 2],
-        linear: Some(Linear::Difference), roundings: 1.0, underflows: false, passed: |a: Near, b: Near, _| a.error + b.error,
+        linear: Some(Linear::Difference), undoes: Some(Linear::Sum), roundings: 1.0, underflows: false, passed: |a: Near, b: Near, _| a.error + b.error,
     }
     Mul, "mul", "product; integers wrap" {
         f32: |a, b| a * b, f64: |a, b| a * b, i64: i64::wrapping_mul, checked: i64::checked_mul,
         monotone: always, magnitude: |a: Option<u64>, b: Option<u64>| a?.checked_mul(b?), start: Some(Start::One),
         compares: false, chooses: None, price: Operation, latency: Product, solver: Some("(* a b)"),
         infix: [Some("*"); 2],
-        linear: Some(Linear::Product), roundings: 1.0, underflows: true, passed: |a: Near, b: Near, _| {
+        linear: Some(Linear::Product), undoes: None, roundings: 1.0, underflows: true, passed: |a: Near, b: Near, _| {
             a.x.abs() * b.error + b.x.abs() * a.error + a.error * b.error
         },
     }
@@ -221,7 +270,7 @@ binary_operations! {
         compares: false, chooses: None, price: Operation, latency: Quotient, solver: Some("(ite (= b 0) 0 (ite (>= a 0) (div a b) (- (div (- a) b))))"),
         infix: [Some("/"), None],
         // The quotient may also be a product with a rounded reciprocal.
-        linear: None, roundings: 3.0, underflows: true, passed: |a: Near, b: Near, y: f64| {
+        linear: None, undoes: Some(Linear::Product), roundings: 3.0, underflows: true, passed: |a: Near, b: Near, y: f64| {
             let room = b.x.abs() - b.error;
             if room > 0.0 { (a.error + y.abs() * b.error) / room } else { f64::INFINITY }
         },
@@ -232,7 +281,7 @@ binary_operations! {
         monotone: always, magnitude: larger, start: Some(Start::Least),
         compares: false, chooses: Some(Chosen::Greatest), price: Operation, latency: Sum, solver: Some("(ite (>= a b) a b)"),
         infix: [None; 2],
-        linear: None, roundings: 0.0, underflows: false, passed: larger_error,
+        linear: None, undoes: None, roundings: 0.0, underflows: false, passed: larger_error,
     }
     /// NaN wins, and -0.0 is less than +0.0.
     Min, "min", "IEEE 754-2019 minimum" {
@@ -241,7 +290,7 @@ binary_operations! {
         monotone: always, magnitude: larger, start: Some(Start::Greatest),
         compares: false, chooses: Some(Chosen::Least), price: Operation, latency: Sum, solver: Some("(ite (<= a b) a b)"),
         infix: [None; 2],
-        linear: None, roundings: 0.0, underflows: false, passed: larger_error,
+        linear: None, undoes: None, roundings: 0.0, underflows: false, passed: larger_error,
     }
     /// Computed by the crate `libm`. Of integers, the product wraps, and a power with a negative exponent is truncated.
     Pow, "pow", "power, the second operand being the exponent" {
@@ -251,7 +300,7 @@ binary_operations! {
         compares: false, chooses: None, price: Exponential, latency: Exponential, solver: None,
         infix: [None; 2],
         // `libm` promises less than one unit in the last place.
-        linear: None, roundings: 4.0, underflows: true, passed: passed_by_power,
+        linear: None, undoes: None, roundings: 4.0, underflows: true, passed: passed_by_power,
     }
     Lt, "lt", "1 (i64) if the first is less, else 0" {
         f32: |a, b| f32::from(u8::from(a < b)), f64: |a, b| f64::from(u8::from(a < b)),
@@ -259,7 +308,7 @@ binary_operations! {
         monotone: always, magnitude: |_, _| Some(1), start: None,
         compares: true, chooses: None, price: Operation, latency: Sum, solver: Some("(ite (< a b) 1 0)"),
         infix: [Some("<"); 2],
-        linear: None, roundings: 0.0, underflows: false, passed: uncertain,
+        linear: None, undoes: None, roundings: 0.0, underflows: false, passed: uncertain,
     }
     Le, "le", "1 (i64) if the first is less or equal, else 0" {
         f32: |a, b| f32::from(u8::from(a <= b)), f64: |a, b| f64::from(u8::from(a <= b)),
@@ -267,7 +316,7 @@ binary_operations! {
         monotone: always, magnitude: |_, _| Some(1), start: None,
         compares: true, chooses: None, price: Operation, latency: Sum, solver: Some("(ite (<= a b) 1 0)"),
         infix: [Some("<="); 2],
-        linear: None, roundings: 0.0, underflows: false, passed: uncertain,
+        linear: None, undoes: None, roundings: 0.0, underflows: false, passed: uncertain,
     }
 }
 
@@ -292,6 +341,11 @@ impl BinaryOp {
     /// Finds the operation with this name.
     pub fn parse(name: &str) -> Option<BinaryOp> {
         BinaryOp::ALL.into_iter().find(|o| o.name() == name)
+    }
+
+    /// Returns true for a comparison that equal operands do not meet.
+    pub fn is_strict(self) -> bool {
+        self.compares() && self.i64(0, 0) == 0
     }
 
     /// Returns the type of the result for operands of type `dtype`.

@@ -170,10 +170,11 @@ impl Lift<'_> {
         let mut open = vec![root];
         let mut seen = BTreeSet::new();
         while let Some(id) = open.pop() {
-            match self.form(id) {
-                Some(Form::Write { address, value, .. }) => self.same_lanes(address, value)?,
-                Some(Form::Fold { x, .. }) => self.active(x)?,
-                _ => {}
+            let form = self.form(id);
+            if let Some(Form::Write { address, value, .. }) = form {
+                self.same_lanes(address, value)?;
+            } else if let Some([_, x]) = form.and_then(Form::as_fold) {
+                self.active(x)?;
             }
             open.extend(self.node(id).children().iter().filter(|child| seen.insert(**child)));
         }

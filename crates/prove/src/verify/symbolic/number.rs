@@ -44,9 +44,12 @@ impl Translation<'_> {
             inner.values.insert(variable, value);
             return self.number(p, x, &inner);
         }
-        match self.signature.table().form(node) {
+        let form = self.signature.table().form(node);
+        if let Some(variable) = form.and_then(Form::as_iv) {
+            return scalar(self.loop_variable(p, variable, around));
+        }
+        match form {
             Some(Form::Carried { x, to: None }) => self.number(p, x, around),
-            Some(Form::Iv(variable)) => scalar(self.loop_variable(p, variable, around)),
             Some(Form::Replaced { variable: each, by: By::Lanes { from, lanes, hi }, x }) => {
                 let lane = self.lane();
                 let start = self.loop_variable(p, from, around);
@@ -76,7 +79,7 @@ impl Translation<'_> {
                 number.active.insert(format!("(< {lane} {n})"));
                 Ok(number)
             }
-            Some(Form::Fold { .. } | Form::Loop(_)) => {
+            Some(form) if form.repeats() => {
                 let name = self.name(node);
                 Err(Inexpressible(format!("`{name}` stands within an expression")))
             }

@@ -46,13 +46,15 @@ impl Translation<'_> {
                 inner.domain.push(active);
                 self.visit(p, x, inner, side)
             }
-            Some(Form::Fold { .. }) if !around.counters.is_empty() => match self.folded(p, id) {
-                Some((_, lanes, x)) => {
-                    let inner = self.fold(p, lanes, around, side)?;
-                    self.visit(p, x, inner, side)
+            Some(form) if form.as_fold().is_some() && !around.counters.is_empty() => {
+                match self.folded(p, id) {
+                    Some((_, lanes, x)) => {
+                        let inner = self.fold(p, lanes, around, side)?;
+                        self.visit(p, x, inner, side)
+                    }
+                    None => self.other(p, id, around, side),
                 }
-                None => self.other(p, id, around, side),
-            },
+            }
             // Accumulating a fold is the same as accumulating each of its lanes.
             Some(Form::Write { op: Some(op), address, value }) => match self.folded(p, value) {
                 Some((folds, lanes, x)) if text(p, folds) == text(p, op) => {
@@ -98,7 +100,7 @@ impl Translation<'_> {
             ENodeOrVar::ENode(node) => self.signature.table().form(node),
             ENodeOrVar::Var(_) => None,
         };
-        let Form::Fold { op, x: lanes } = form(id)? else { return None };
+        let [op, lanes] = form(id)?.as_fold()?;
         match form(lanes)? {
             Form::Replaced { variable, by: by @ By::Lanes { .. }, x } => {
                 Some((op, (variable, by), x))
