@@ -30,7 +30,7 @@ fn has_meaning(signature: &Signature, operator: &Operator, sort: Sort) -> bool {
             sort,
             &ranks,
             &[],
-            &BTreeMap::new(),
+            &Said::default(),
             &BTreeMap::new(),
             &grammar,
             world,

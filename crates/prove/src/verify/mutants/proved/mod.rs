@@ -17,8 +17,11 @@ mod unmentioned;
 use super::super::solver::Solver;
 use super::Mutant;
 use crate::random::Aim;
-use egg::Var;
-use ember_language::rules::{Arg, Kind, Rule, Signature};
+use egg::{ENodeOrVar, Id, Var};
+use ember_language::rules::{Arg, Kind, Rule, Signature, SortTerm, Unit};
+use ember_language::term::Node;
+use ember_values::primitive::form::{Form, Operation};
+use expanded::expanded;
 use places::Places;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -53,10 +56,18 @@ pub(super) fn reason(signature: &Signature, mutant: &Mutant) -> Option<Reason> {
     let Mutant { rule, original, lacking, .. } = mutant;
     match lacking {
         // Names are all that is compared, and different ones are of different variables; the bounds that a value must lie
-        // between, which may be written, are not.
+        // between, which may be written, are not, nor is the unit that reads what may be written.
         Some(aim) => of_condition(signature, rule, aim).or_else(|| {
-            let apart = aim.is_of_memory() || is_of_names(signature, rule, aim);
-            let same = !apart && identified::says_nothing(signature, rule);
+            let apart = aim.is_of_memory()
+                || is_of_names(signature, rule, aim)
+                || is_of_unit(signature, rule, aim);
+            let same = match aim {
+                Aim::New(new) if apart => {
+                    let made = expanded(signature, rule, &new.variable).to_string();
+                    identified::says_nothing_without(signature, rule, &made)
+                }
+                _ => !apart && identified::says_nothing(signature, rule),
+            };
             same.then_some(Reason::Identified)
         }),
         None if identified::say_the_same(signature, original, rule)
@@ -79,6 +90,22 @@ fn is_of_names(signature: &Signature, rule: &Rule, aim: &Aim) -> bool {
         Aim::Condition(call) => call.what.name == "different",
         Aim::New(new) => is_variable(new.within),
     }
+}
+
+/// Returns true if a condition says that nothing writes what the access unit reads.
+fn is_of_unit(signature: &Signature, rule: &Rule, aim: &Aim) -> bool {
+    let is_streamed = |node: &ENodeOrVar<Node>| match node {
+        ENodeOrVar::ENode(node) => match signature.operator_of(node).map(|own| own.result) {
+            Some(SortTerm::Is(sort)) => {
+                signature.sort(sort.name()).is_some_and(|sort| sort.unit == Some(Unit::Access))
+            }
+            Some(SortTerm::Any(_)) | None => false,
+        },
+        ENodeOrVar::Var(_) => false,
+    };
+    let of_access = matches!(aim, Aim::Condition(call) if call.what.name == "read-only");
+    let sides = [&rule.lhs, &rule.rhs];
+    of_access && sides.into_iter().any(|side| side.as_ref().iter().any(is_streamed))
 }
 
 fn of_condition(signature: &Signature, rule: &Rule, aim: &Aim) -> Option<Reason> {
@@ -108,6 +135,11 @@ fn of_condition(signature: &Signature, rule: &Rule, aim: &Aim) -> Option<Reason>
         }
         ("read-only", _) if places().writes_nothing() => Some(Reason::Early),
         ("may-run", [Arg::Var(x)]) if places().is_free(*x) => Some(Reason::Meaningless),
+        ("at-most", [Arg::Int(1), Arg::Var(x)])
+            if is_at_least(rule, *x, 0) && divides(signature, rule, *x) =>
+        {
+            Some(Reason::Meaningless)
+        }
         ("not-free", [Arg::Var(v), Arg::Var(x)]) if places().is_apart(&v.to_string(), *x) => {
             Some(Reason::Apart)
         }
@@ -133,6 +165,29 @@ fn of_condition(signature: &Signature, rule: &Rule, aim: &Aim) -> Option<Reason>
 /// Returns true if a condition says that the loop over a variable runs once.
 fn runs_once(rule: &Rule, v: Var) -> bool {
     rule.guards.iter().any(|guard| guard.what.name == "runs-once" && guard.args == [Arg::Var(v)])
+}
+
+/// Returns true if a condition says that a value is at least a number.
+fn is_at_least(rule: &Rule, x: Var, n: i64) -> bool {
+    let args = [Arg::Int(n), Arg::Var(x)];
+    rule.guards.iter().any(|guard| guard.what.name == "at-most" && guard.args == args)
+}
+
+/// Returns true if the left side is arithmetic in which a value is what others are divided by, so that it is not 0.
+fn divides(signature: &Signature, rule: &Rule, x: Var) -> bool {
+    let side = expanded(signature, rule, &rule.lhs);
+    let mut open: Vec<Id> = side.len().checked_sub(1).map(Id::from).into_iter().collect();
+    while let Some(at) = open.pop() {
+        let ENodeOrVar::ENode(node) = &side[at] else { continue };
+        let form = signature.table().form(node);
+        let Some(Form::Binary(Operation::Is(op), operands)) = form else { continue };
+        let fails_at_0 = op.checked(1, 0).is_none() && op.checked(1, 1).is_some();
+        if fails_at_0 && side[operands[1]] == ENodeOrVar::Var(x) {
+            return true;
+        }
+        open.extend(operands);
+    }
+    false
 }
 
 /// Returns true if terms of a variable are values or addresses, whose evaluation yields a number or a place.
