@@ -3,7 +3,7 @@
 use super::case::Case;
 use super::instance::Instance;
 use super::{Options, Verdict, check_rule};
-use crate::random::{Grammar, World, pattern, sort};
+use crate::random::{Grammar, Said, World, pattern, sort};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Kind, Operator, RuleBook, Signature, Sort, SortTerm};

@@ -17,10 +17,11 @@ mod unmentioned;
 use super::super::solver::Solver;
 use super::Mutant;
 use crate::random::Aim;
-use egg::{ENodeOrVar, Id, Var};
+use egg::{ENodeOrVar, Id, PatternAst, Var};
 use ember_language::rules::{Arg, Kind, Rule, Signature, SortTerm, Unit};
 use ember_language::term::Node;
 use ember_values::primitive::form::{Form, Operation};
+use ember_values::scalar::BinaryOp;
 use expanded::expanded;
 use places::Places;
 use schemars::JsonSchema;
@@ -136,8 +137,10 @@ fn of_condition(signature: &Signature, rule: &Rule, aim: &Aim) -> Option<Reason>
         ("read-only", _) if places().writes_nothing() => Some(Reason::Early),
         ("may-run", [Arg::Var(x)]) if places().is_free(*x) => Some(Reason::Meaningless),
         ("at-most", [Arg::Int(1), Arg::Var(x)])
-            if is_at_least(rule, *x, 0) && divides(signature, rule, *x) =>
+            if is_at_least(rule, *x, 0)
+                && [&rule.lhs, &rule.rhs].iter().all(|side| divides(signature, rule, side, *x)) =>
         {
+            // Terms without a meaning may be one, but not one with another term.
             Some(Reason::Meaningless)
         }
         ("not-free", [Arg::Var(v), Arg::Var(x)]) if places().is_apart(&v.to_string(), *x) => {
@@ -173,16 +176,37 @@ fn is_at_least(rule: &Rule, x: Var, n: i64) -> bool {
     rule.guards.iter().any(|guard| guard.what.name == "at-most" && guard.args == args)
 }
 
-/// Returns true if the left side is arithmetic in which a value is what others are divided by, so that it is not 0.
-fn divides(signature: &Signature, rule: &Rule, x: Var) -> bool {
-    let side = expanded(signature, rule, &rule.lhs);
+/// Returns true if a side is arithmetic in which something is divided by a value or by a product with it, so that the side
+/// has no meaning where the value is 0.
+fn divides(signature: &Signature, rule: &Rule, side: &PatternAst<Node>, x: Var) -> bool {
+    let side = expanded(signature, rule, side);
+    let binary = |at: Id| match &side[at] {
+        ENodeOrVar::ENode(node) => match signature.table().form(node)? {
+            Form::Binary(Operation::Is(op), operands) => Some((op, operands)),
+            _ => None,
+        },
+        ENodeOrVar::Var(_) => None,
+    };
+    let is_multiple = |at: Id| {
+        let mut open = vec![at];
+        while let Some(at) = open.pop() {
+            if side[at] == ENodeOrVar::Var(x) {
+                return true;
+            }
+            open.extend(
+                binary(at)
+                    .filter(|(op, _)| *op == BinaryOp::Mul)
+                    .into_iter()
+                    .flat_map(|(_, parts)| parts),
+            );
+        }
+        false
+    };
     let mut open: Vec<Id> = side.len().checked_sub(1).map(Id::from).into_iter().collect();
     while let Some(at) = open.pop() {
-        let ENodeOrVar::ENode(node) = &side[at] else { continue };
-        let form = signature.table().form(node);
-        let Some(Form::Binary(Operation::Is(op), operands)) = form else { continue };
+        let Some((op, operands)) = binary(at) else { continue };
         let fails_at_0 = op.checked(1, 0).is_none() && op.checked(1, 1).is_some();
-        if fails_at_0 && side[operands[1]] == ENodeOrVar::Var(x) {
+        if fails_at_0 && is_multiple(operands[1]) {
             return true;
         }
         open.extend(operands);
