@@ -295,7 +295,13 @@ impl<'a> Tries<'a> {
                         // Assumptions may set sizes to greater ones again.
                         let total =
                             |found: &Counterexample| found.given.sizes.values().sum::<u64>();
+                        // Simple data mentions no number of the programs.
+                        let mentioned = match round % 2 {
+                            0 => std::mem::take(&mut self.mentioned),
+                            _ => Vec::new(),
+                        };
                         let found = self.attempt(&sizes, fill);
+                        self.mentioned.extend(mentioned);
                         if let Some(smaller) = found.filter(|found| total(found) < total(&best)) {
                             best = smaller;
                             continue 'sizes;

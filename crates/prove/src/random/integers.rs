@@ -28,7 +28,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         match self.grow.rng.u8(0..6) {
             0 | 1 => loaded,
             2 | 3 => {
-                let least = self.grow.make().binary(BinaryOp::Max, loaded, zero);
+                let least = self.greater(loaded, zero);
                 self.grow.make().least(least, end)
             }
             choice => {
@@ -36,6 +36,11 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
                 if choice == 4 { less } else { self.grow.make().sum(less, end) }
             }
         }
+    }
+
+    /// Builds the greater of two integers.
+    fn greater(&mut self, a: Id, b: Id) -> Id {
+        self.grow.make().binary(BinaryOp::Max, a, b)
     }
 
     /// Returns an integer clamped to what conditions say of a variable.
@@ -47,7 +52,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             value = match stated {
                 Stated::Least(n) => {
                     let n = self.grow.terms.int(n);
-                    self.grow.make().binary(BinaryOp::Max, value, n)
+                    self.greater(value, n)
                 }
                 Stated::Most(n) => {
                     let n = self.grow.terms.int(n);

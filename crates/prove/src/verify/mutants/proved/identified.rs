@@ -15,7 +15,7 @@ use ember_language::rules::{Arg, Kind, Loop, New, Rule, Signature, Unit};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::Typing;
 use ember_values::primitive::form::{Early, Form, Operation, Sequence};
-use ember_values::scalar::{BinaryOp, DType};
+use ember_values::scalar::{DType, Linear};
 use std::collections::BTreeSet;
 
 /// Returns true if the right sides of two rules with the same conditions are the same up to names.
@@ -192,12 +192,9 @@ impl Side<'_> {
         let table = self.signature.table();
         let Form::Binary(Operation::Is(op), [a, b]) = table.form(node)? else { return None };
         let text = |at: Id| self.text(at, around, depth);
-        if op == BinaryOp::Mul && text(a) == text(b) {
+        if op.linear() == Some(Linear::Product) && text(a) == text(b) {
             let ENodeOrVar::ENode(inner) = &self.side[a] else { return None };
-            let Form::Binary(Operation::Is(BinaryOp::Sub), parts) = table.form(inner)? else {
-                return None;
-            };
-            let mut parts = parts.map(text);
+            let mut parts = table.linear(inner, Linear::Difference)?.map(text);
             parts.sort();
             return Some(format!("(square {} {})", node.head(), parts.join(" ")));
         }

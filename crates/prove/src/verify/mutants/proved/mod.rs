@@ -21,7 +21,7 @@ use egg::{ENodeOrVar, Id, PatternAst, Var};
 use ember_language::rules::{Arg, Kind, Rule, Signature, SortTerm, Unit};
 use ember_language::term::Node;
 use ember_values::primitive::form::{Form, Operation};
-use ember_values::scalar::BinaryOp;
+use ember_values::scalar::Linear;
 use expanded::expanded;
 use places::Places;
 use schemars::JsonSchema;
@@ -195,7 +195,7 @@ fn divides(signature: &Signature, rule: &Rule, side: &PatternAst<Node>, x: Var) 
             }
             open.extend(
                 binary(at)
-                    .filter(|(op, _)| *op == BinaryOp::Mul)
+                    .filter(|(op, _)| op.linear() == Some(Linear::Product))
                     .into_iter()
                     .flat_map(|(_, parts)| parts),
             );
