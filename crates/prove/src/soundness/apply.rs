@@ -10,7 +10,7 @@ use ember_engine::saturate::{Limits, StopReason, saturate};
 use ember_language::rules::Operators;
 use ember_language::rules::{Arg, Call, Exactness, Rule};
 use ember_language::term::Node;
-use ember_values::scalar::{DType, Scalar};
+use ember_values::scalar::DType;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -48,7 +48,6 @@ pub(super) fn apply(
     }
     egraph.rebuild();
     decide(rule, instance, &mut egraph);
-    write_constants(rule, instance, &egraph);
 
     let mut numbers = vec![BTreeMap::new()];
     for (v, call) in &rule.fors {
@@ -110,21 +109,6 @@ fn decide(rule: &Rule, instance: &Instance, egraph: &mut EGraph) {
         }
     }
     egraph.rebuild();
-}
-
-/// Writes terms that must be constants as the numbers that they are: another term of a constant's class may have no value,
-/// and the left side need not evaluate it.
-fn write_constants(rule: &Rule, instance: &mut Instance, egraph: &EGraph) {
-    let constants = rule.guards.iter().filter(|guard| guard.what.name == "constant");
-    for arg in constants.flat_map(|guard| &guard.args) {
-        let Arg::Var(v) = arg else { continue };
-        let Some(id) = instance.holes.get(v).copied() else { continue };
-        let class = egraph.lookup_expr(&instance.terms.part(id));
-        if let Some(Scalar::I64(n)) = class.and_then(|class| egraph[class].data.constant) {
-            let number = instance.terms.int(n);
-            instance.holes.insert(*v, number);
-        }
-    }
 }
 
 /// Extends an assignment of numbers by each value of one more variable.
