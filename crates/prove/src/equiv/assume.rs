@@ -5,15 +5,16 @@
 //! and that of two ordered integers the first is the lesser. The certificate declares these equations, as it does those
 //! of a layout.
 
-use super::data::{Before, Given};
+use super::data::Given;
 use super::declare::{Declarations, Declared, Purpose};
 use super::equation::Equation;
 use super::forms::{atom, printed};
 use super::layout::{STEPS, only_inputs, store, stored};
 use super::primitives::form;
+use super::satisfy::Open;
 use super::sides::{What, program};
 use ember_analysis::facts::Interval;
-use ember_interpret::Interpreter;
+use ember_interpret::{Interpreter, Store};
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::rules::{Operators, RuleBook};
 use ember_language::sexp::Sexp;
@@ -22,7 +23,6 @@ use ember_language::text::written_out;
 use ember_targets::tensor::Tensor;
 use ember_values::primitive::form::{Form, Operation};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
-use std::collections::BTreeMap;
 
 /// The head of the form.
 pub(super) const ASSUME: &str = "assume";
@@ -40,6 +40,8 @@ pub struct Assumption {
     pub(super) equations: Vec<Equation>,
     /// The value that the condition compares with a number, with the range that follows.
     pub(super) range: Option<(Term, Interval)>,
+    /// The operands of the condition that data may be given to.
+    pub(super) open: Vec<Open>,
 }
 
 /// Programs that each store a value, and the requirement on the values.
@@ -99,35 +101,15 @@ impl Assumption {
         }
     }
 
-    /// Sets a size that the condition equates with a value of other sizes.
-    pub(super) fn settle(
-        &self,
-        declarations: &Declarations,
-        operators: &Operators,
-        sizes: &mut BTreeMap<String, u64>,
-    ) {
-        let (Check::Same(programs), Some(sides)) = (&self.check, self.text.items("=")) else {
-            return;
-        };
-        for (side, other) in sides.iter().zip(programs.iter().rev()) {
-            let Some(name) = side.atom().filter(|name| sizes.contains_key(*name)) else { continue };
-            let given = Given { sizes: sizes.clone(), inputs: BTreeMap::new() };
-            let value = self.value(other, (declarations, operators), &given);
-            if let Some(n) = value.and_then(Scalar::as_i64).and_then(|n| u64::try_from(n).ok()) {
-                sizes.insert(name.to_owned(), n);
-                return;
-            }
-        }
-    }
-
     /// Returns the value that a program stores; `None` if it does not end or has a fault.
-    fn value(
+    pub(super) fn value(
         &self,
         program: &Term,
         (declarations, operators): (&Declarations, &Operators),
         given: &Given,
     ) -> Option<Scalar> {
-        let mut store = given.store(declarations, Before::Zeros);
+        let sizes = declarations.all_sizes(&given.sizes);
+        let mut store = Store { tensors: given.inputs.clone(), sizes };
         store.tensors.insert(self.result.clone(), Tensor::zeros(DType::I64, Vec::new()));
         let mut run = Interpreter::new(program, operators, store).with_step_limit(STEPS);
         run.run(run.root()).ok()?;
@@ -155,13 +137,20 @@ fn read(
         Some([a, b]) => (reading.same([a, b])?, None),
         _ => (reading.not_zero(condition)?, reading.range(condition)?),
     };
-    Ok(Assumption { text: condition.clone(), check, result, equations, range })
+    let open = match (condition.items("="), form(book.signature.table(), condition)) {
+        (Some([a, b]), _) => reading.open([a, b], None),
+        (None, Some(Form::Binary(Operation::Is(op), sides))) if op.compares() => {
+            reading.open(sides, Some(op))
+        }
+        _ => Vec::new(),
+    };
+    Ok(Assumption { text: condition.clone(), check, result, equations, range, open })
 }
 
 /// The context in which a condition is read.
-struct Reading<'a> {
-    book: &'a RuleBook,
-    declarations: &'a Declarations,
+pub(super) struct Reading<'a> {
+    pub book: &'a RuleBook,
+    pub declarations: &'a Declarations,
     result: &'a str,
     /// The number of the assumption, for the names of its equations.
     number: usize,
@@ -215,7 +204,7 @@ impl Reading<'_> {
     }
 
     /// Reads an i64 value over sizes and inputs, without loops: in full, and as the program that stores it.
-    fn integer(&self, value: &Sexp) -> Checked<(Sexp, Term)> {
+    pub(super) fn integer(&self, value: &Sexp) -> Checked<(Sexp, Term)> {
         let words = self.declarations.words(&self.book.signature);
         let full = written_out(value, &words, &[])?;
         only_inputs(&full, ("an assumption", self.declarations), &[])?;

@@ -28,6 +28,9 @@ pub enum Before {
     Negated,
 }
 
+/// The greatest mentioned number that floating-point data includes.
+const MOST_EXACT: i64 = 1 << 10;
+
 /// The most elements of sampled data.
 const MOST: u64 = 1 << 24;
 
@@ -64,7 +67,7 @@ pub fn sample(
 ) -> Option<Given> {
     let roles = Roles::new(declarations, &[], [side, side], operators);
     let fill = Fill::Random { edges: false };
-    Given::make(declarations, &roles, (sizes, MOST), fill, &mut Rng::with_seed(seed))
+    Given::make(declarations, &roles, (sizes, MOST), (fill, &[]), &mut Rng::with_seed(seed))
 }
 
 impl Given {
@@ -96,11 +99,12 @@ impl Given {
     }
 
     /// Generates data; `None` if the sizes do not allow any, or if all tensors together have more than `most` elements.
+    /// Random numbers are often next to one of those that are `mentioned`.
     pub(super) fn make(
         declarations: &Declarations,
         roles: &Roles,
         (sizes, most): (&BTreeMap<String, u64>, u64),
-        fill: Fill,
+        (fill, mentioned): (Fill, &[i64]),
         rng: &mut Rng,
     ) -> Option<Given> {
         let mut total = 0u64;
@@ -111,7 +115,7 @@ impl Given {
         if total > most {
             return None;
         }
-        let mut maker = Maker { sizes, fill, rng, count: 0 };
+        let mut maker = Maker { sizes, fill, mentioned, rng, count: 0 };
         if let Fill::Counted(n) = fill {
             maker.count = n;
         }
@@ -250,6 +254,7 @@ fn rows(tensor: &Tensor, dimension: usize, part: u64) -> String {
 struct Maker<'a> {
     sizes: &'a BTreeMap<String, u64>,
     fill: Fill,
+    mentioned: &'a [i64],
     rng: &'a mut Rng,
     /// The remaining digits of the number that selects a counted content.
     count: u64,
@@ -334,10 +339,34 @@ impl Maker<'_> {
             offsets[0] = 0;
             offsets[last as usize] = end;
         }
-        Some(offsets.into_iter().map(|n| n as i64).collect())
+        let mut offsets: Vec<i64> = offsets.into_iter().map(|n| n as i64).collect();
+        if !strict
+            && random
+            && let Some(n) = self.mentioned()
+        {
+            let at = self.rng.usize(0..offsets.len());
+            offsets[at] = n;
+        }
+        Some(offsets)
+    }
+
+    /// Returns a number next to a mentioned one, once in a while.
+    fn mentioned(&mut self) -> Option<i64> {
+        if self.mentioned.is_empty() || self.rng.u8(0..4) > 0 {
+            return None;
+        }
+        let n = self.rng.choice(self.mentioned)?;
+        Some(n.saturating_add(self.rng.i64(-1..=1)))
     }
 
     fn number(&mut self, dtype: DType, at: u64) -> Scalar {
+        let is_random = matches!(self.fill, Fill::Random { .. });
+        if let Some(n) = (is_random && !dtype.is_storage()).then(|| self.mentioned()).flatten() {
+            // Sums of larger numbers may be rounded.
+            if !dtype.is_float() || n.abs() <= MOST_EXACT {
+                return Scalar::I64(n).cast(dtype);
+            }
+        }
         let plain = (at * 3 % 7 + 1) as f64;
         let x = match self.fill {
             Fill::Plain | Fill::Counted(_) => plain,
@@ -370,8 +399,13 @@ mod tests {
         for n in 0..3 {
             let sizes = BTreeMap::from([("n".to_owned(), n)]);
             let fill = Fill::Random { edges: true };
-            let made =
-                Given::make(&declarations, &Roles::default(), (&sizes, 1 << 13), fill, &mut rng);
+            let made = Given::make(
+                &declarations,
+                &Roles::default(),
+                (&sizes, 1 << 13),
+                (fill, &[40]),
+                &mut rng,
+            );
             let made = made.expect("it fits");
             let written = made.forms(&declarations).join("\n");
             let file = sources.add("b", written.clone());

@@ -32,6 +32,7 @@ mod question;
 mod refute;
 mod report;
 mod roles;
+mod satisfy;
 mod search;
 mod sides;
 mod simulate;

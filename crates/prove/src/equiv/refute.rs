@@ -5,6 +5,7 @@ use super::data::{Before, Fill, Given};
 use super::declare::Purpose;
 use super::layout::laid_out;
 use super::roles::Roles;
+use super::satisfy::{satisfy, settle};
 use super::sides::Sides;
 use super::simulate::{Difference, Outcome, compare};
 use ember_language::rules::Exactness;
@@ -22,6 +23,12 @@ const SMALLEST: usize = 48;
 
 /// The largest number in the programs that is tried as a boundary.
 const MOST_BOUNDARY: i64 = 70;
+
+/// The largest number in the programs that is tried as a size beside the numbers next to it, and in assumptions.
+const MOST_SIZE: i64 = 4200;
+
+/// The numbers that random data has without being mentioned.
+const USUAL: std::ops::RangeInclusive<i64> = -3..=7;
 
 /// The resource limits of one trial.
 #[derive(Clone, Copy)]
@@ -61,6 +68,8 @@ pub(super) struct Tries<'a> {
     rng: Rng,
     names: Vec<String>,
     boundaries: Vec<u64>,
+    /// The numbers that programs and assumptions mention, without those that any data has.
+    mentioned: Vec<i64>,
     effort: Effort,
     /// True if the numbers in written tensors were negated in the last trial.
     negated: bool,
@@ -84,6 +93,7 @@ impl<'a> Tries<'a> {
             concrete: names.is_empty(),
             names,
             boundaries: boundaries(sides),
+            mentioned: numbers(sides).into_iter().filter(|n| !USUAL.contains(n)).collect(),
             effort: MANY,
             negated: true,
             faults: true,
@@ -227,11 +237,13 @@ impl<'a> Tries<'a> {
             fill => fill,
         };
         let Sides { declarations, operators, .. } = self.sides;
-        let mut sizes = sizes.clone();
-        for assumption in &declarations.assumptions {
-            assumption.settle(declarations, operators, &mut sizes);
-        }
-        Given::make(declarations, roles, (&sizes, self.effort.elements), fill, &mut self.rng)
+        let (mut sizes, mentioned, rng) = (sizes.clone(), &self.mentioned[..], &mut self.rng);
+        settle(declarations, operators, &mut sizes, mentioned, rng);
+        let limit = (&sizes, self.effort.elements);
+        let mut given = Given::make(declarations, roles, limit, (fill, mentioned), rng)?;
+        satisfy(declarations, operators, &mut given, mentioned, rng);
+        // What is set for an assumption may break what a model requires.
+        (declarations.assumptions.is_empty() || self.fits(&given)).then_some(given)
     }
 
     /// Compares the sides with zeros in written tensors, and with other numbers, whose signs change from trial to trial.
@@ -280,7 +292,17 @@ impl<'a> Tries<'a> {
                             0 => Fill::Plain,
                             _ => Fill::Random { edges: round == 5 },
                         };
-                        if let Some(smaller) = self.attempt(&sizes, fill) {
+                        // Assumptions may set sizes to greater ones again.
+                        let total =
+                            |found: &Counterexample| found.given.sizes.values().sum::<u64>();
+                        // Simple data mentions no number of the programs.
+                        let mentioned = match round % 2 {
+                            0 => std::mem::take(&mut self.mentioned),
+                            _ => Vec::new(),
+                        };
+                        let found = self.attempt(&sizes, fill);
+                        self.mentioned.extend(mentioned);
+                        if let Some(smaller) = found.filter(|found| total(found) < total(&best)) {
                             best = smaller;
                             continue 'sizes;
                         }
@@ -363,20 +385,38 @@ fn smaller(n: i64) -> impl Iterator<Item = i64> {
     zero.into_iter().chain(positive).chain(nearer)
 }
 
-/// Returns the numbers at which the programs may change their behaviour, and nearby numbers.
+/// Returns the numbers that the programs and the assumptions mention.
+fn numbers(sides: &Sides) -> BTreeSet<i64> {
+    let terms = [&sides.left, &sides.right].into_iter().filter_map(|side| side.term().ok());
+    let heads = terms.flatten().map(|node| node.head());
+    let mentioned = heads.filter_map(|head| match head {
+        Head::Int(n) => Some(n),
+        Head::Real(bits) => whole(f64::from_bits(bits)),
+        Head::Op(_) => None,
+    });
+    mentioned.chain(assumed(sides)).collect()
+}
+
+/// Returns the numbers in the assumptions.
+fn assumed(sides: &Sides) -> impl Iterator<Item = i64> {
+    sides.declarations.assumptions.iter().flat_map(|assumed| assumed.numbers())
+}
+
+/// Returns the integer that a number is.
+fn whole(x: f64) -> Option<i64> {
+    let n = x as i64;
+    (n as f64 == x).then_some(n)
+}
+
+/// Returns the sizes at which the programs may change their behaviour, and nearby sizes.
 fn boundaries(sides: &Sides) -> Vec<u64> {
-    let mut numbers: BTreeSet<i64> = BTreeSet::new();
-    for side in [&sides.left, &sides.right] {
-        let Ok(term) = side.term() else { continue };
-        numbers.extend(term.into_iter().filter_map(|node| match node.head() {
-            Head::Int(n) => Some(n),
-            Head::Op(_) | Head::Real(_) => None,
-        }));
-    }
-    numbers.extend(sides.declarations.assumptions.iter().flat_map(|assumed| assumed.numbers()));
+    let mut numbers = numbers(sides);
     let extents = sides.declarations.tensors.iter().flat_map(|tensor| &tensor.shape);
     numbers.extend(extents.filter_map(Extent::constant).filter_map(|n| i64::try_from(n).ok()));
-    let near = numbers.into_iter().filter(|n| (2..=MOST_BOUNDARY).contains(n));
-    let near = near.flat_map(|n| [n - 1, n, n + 1, 2 * n, 2 * n + 1]);
+    let near = numbers.iter().filter(|n| (2..=MOST_SIZE).contains(*n));
+    let near = near.flat_map(|n| {
+        let twice = (*n <= MOST_BOUNDARY).then_some([2 * n, 2 * n + 1]);
+        [n - 1, *n, n + 1].into_iter().chain(twice.into_iter().flatten())
+    });
     near.map(|n| n as u64).filter(|n| *n > SMALL).sorted().dedup().collect()
 }

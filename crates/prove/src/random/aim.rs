@@ -3,13 +3,14 @@
 
 use super::again::Used;
 use super::anywhere::Anywhere;
-use super::build::{Build, Stated};
+use super::build::Build;
 use super::grow::{Scope, Setting, Type};
+use super::integers::Side;
 use super::types::Hole;
+use super::world::SCRATCH;
 use egg::{ENodeOrVar, Id, Var};
 use ember_language::rules::{Arg, Call, Kind, New, Rule};
-use ember_language::term::Head;
-use ember_values::scalar::{BinaryOp, DType};
+use ember_values::scalar::DType;
 use fastrand::Rng;
 
 /// What an instance should violate.
@@ -43,7 +44,10 @@ impl Aim {
         let Aim::Condition(call) = self else { return self.clone() };
         let of_term = call.args.len() == 1 || call.what.name == "not-free";
         let mut args = call.args.clone();
-        let Some(Arg::Var(v)) = args.last_mut().filter(|_| of_term) else { return self.clone() };
+        let Some((Arg::Var(v), first)) = args.split_last_mut().filter(|_| of_term) else {
+            return self.clone();
+        };
+        let first: &[Arg] = first;
         // A pattern may mention itself.
         for _ in 0..rule.wheres.len() {
             let Some((_, pattern)) = rule.wheres.iter().find(|(x, _)| x == v) else { break };
@@ -51,7 +55,14 @@ impl Aim {
                 ENodeOrVar::Var(part) => Some(*part),
                 ENodeOrVar::ENode(_) => None,
             });
-            let parts: Vec<Var> = parts.filter(|part| part != v).collect();
+            // A part of which the same condition is asked violates nothing.
+            let is_asked = |part: Var| {
+                let alike = |own: &[Arg]| own.split_last() == Some((&Arg::Var(part), first));
+                rule.guards
+                    .iter()
+                    .any(|guard| guard.what.name == call.what.name && alike(&guard.args))
+            };
+            let parts: Vec<Var> = parts.filter(|part| part != v && !is_asked(*part)).collect();
             let Some(part) = rng.choice(&parts) else { break };
             *v = *part;
         }
@@ -86,6 +97,11 @@ impl Aim {
         self.of("scalar").is_some()
     }
 
+    /// True if a tensor should have another rank.
+    pub fn is_of_rank(&self) -> bool {
+        self.of("rank").is_some()
+    }
+
     /// True if one variable should be bound twice.
     pub fn is_of_twins(&self) -> bool {
         self.of("different").is_some()
@@ -106,7 +122,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         if hole.kind == Kind::Statement {
             let statement = match self.is_bystander(&call, v) && self.one_in(2) {
                 true => self.elsewhere(hole),
-                false => self.writer(hole),
+                false => self.writer(v, hole),
             };
             if statement.is_some() {
                 return statement;
@@ -126,6 +142,12 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             ("not-free", [Arg::Var(x), last]) if *last == own => self.mentioning(*x, v, hole),
             ("reads-only-in", [_]) if call.args[0] == own => self.changing(v, hole),
             ("bounded", [_]) if call.args[0] == own => self.unbounded(hole),
+            ("at-most" | "below", [x, other]) if *x == own => {
+                self.beyond(hole, Side::Lesser, *other)
+            }
+            ("at-most" | "below", [other, x]) if *x == own => {
+                self.beyond(hole, Side::Greater, *other)
+            }
             ("speculable", [_, x]) if *x == own => self.faulting(hole),
             ("unread" | "unwritten" | "undisturbed" | "independent", [a, b]) => {
                 let other = match (a, b) {
@@ -190,24 +212,6 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         self.make_mentioning(variable, hole)
     }
 
-    /// Returns a loaded integer, or one that depends on it and lies in a known range, so that it may be a bound.
-    pub(super) fn narrowed(&mut self, loaded: Id) -> Id {
-        let least = self.grow.pick(&[0, 0, 0, -3], 0);
-        let [zero, end, limit] = [least, self.grow.rng.i64(1..6), self.grow.rng.i64(0..4)]
-            .map(|n| self.grow.terms.int(n));
-        match self.grow.rng.u8(0..6) {
-            0 | 1 => loaded,
-            2 | 3 => {
-                let least = self.grow.make().binary(BinaryOp::Max, loaded, zero);
-                self.grow.make().least(least, end)
-            }
-            choice => {
-                let less = self.below(loaded, limit);
-                if choice == 4 { less } else { self.grow.make().sum(less, end) }
-            }
-        }
-    }
-
     /// Builds a value whose evaluation is a fault.
     fn faulting(&mut self, hole: &Hole) -> Option<Id> {
         let ty = self.ty(hole)?;
@@ -249,7 +253,8 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     fn alias(&mut self, v: Var, other: Var, hole: &Hole) -> Option<Id> {
         let there = self.types.holes.get(&other)?.clone();
         let fits = v != other
-            && [hole.role, there.role] == [None; 2]
+            && hole.role != Some(SCRATCH)
+            && there.role.is_none()
             && hole.rank == there.rank
             && there.kind == Kind::Address
             && self.one_in(3);
@@ -268,46 +273,6 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             _ => return None,
         };
         Some(self.wrapped(hole.sort, term))
-    }
-
-    /// Builds an integer near an end of i64, or one that may be any.
-    fn unbounded(&mut self, hole: &Hole) -> Option<Id> {
-        if hole.kind != Kind::Value || hole.count || hole.step {
-            return None;
-        }
-        self.types.dtypes.set(hole.dtype, DType::I64)?;
-        self.types.lanes.set(hole.lanes, 1)?;
-        let near = self.grow.rng.i64(0..6);
-        let scope = self.scope(&hole.binders, true);
-        let value = match self.grow.rng.u8(0..8) {
-            0..=2 => self.grow.terms.int(i64::MAX - near),
-            3 => self.grow.terms.int(i64::MIN + near),
-            // A few times it is a small number again.
-            6 | 7 => {
-                let length = self.length().filter(|_| self.grow.rng.u8(0..3) > 0);
-                let times = length.unwrap_or(self.grow.pick(&[2, 3, 3, 4, 6, 8, 12], 3)).max(1);
-                let whole = (1_i128 << 64) / i128::from(times) + 1;
-                let whole = i64::try_from(whole).unwrap_or(i64::MIN);
-                self.grow.terms.int(whole.wrapping_add(near / 2))
-            }
-            4 => self.grow.load(Type::INDEX, &scope, 0)?,
-            _ => return None,
-        };
-        Some(self.wrapped(hole.sort, value))
-    }
-
-    /// Returns a length that the instance has.
-    fn length(&mut self) -> Option<i64> {
-        let lengths = self.stated.iter().filter(|(_, stated)| **stated == Stated::Length);
-        let lengths: Vec<Var> = lengths.map(|(v, _)| *v).collect();
-        let length = self.grow.rng.choice(&lengths).copied()?;
-        let aim = self.aim.take();
-        let term = self.hole(length);
-        self.aim = aim;
-        match self.grow.terms[self.unwrapped(term?)].head() {
-            Head::Int(n) => Some(n),
-            Head::Op(_) | Head::Real(_) => None,
-        }
     }
 
     /// Builds a term that touches the memory of another variable's address.
@@ -352,7 +317,13 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         let term = match hole.kind {
             Kind::Value if ty == of => {
                 let loaded = self.grow.make().load(address);
-                if ty == Type::INDEX { self.narrowed(loaded) } else { loaded }
+                match ty == Type::INDEX {
+                    true => {
+                        let narrowed = self.narrowed(loaded);
+                        self.clamped(v, narrowed)
+                    }
+                    false => loaded,
+                }
             }
             // An element whose index is read there.
             Kind::Address if hole.rank == 0 && of == Type::INDEX && ty.lanes == 1 => {

@@ -213,8 +213,8 @@ impl Setting for Anywhere<'_> {
         Some(grow.make().name(&tensor_name(written, dtype, rank)))
     }
 
-    fn beside(build: &mut Build<Self>, _: Var, hole: &Hole) -> Option<Id> {
-        build.twin(hole)
+    fn beside(build: &mut Build<Self>, v: Var, hole: &Hole) -> Option<Id> {
+        build.twin(hole).or_else(|| build.passing(v, hole))
     }
 
     fn aimed(build: &mut Build<Self>, v: Var, hole: &Hole) -> Option<Id> {
@@ -284,7 +284,8 @@ impl Grow<'_, Anywhere<'_>> {
         scope: &Scope,
     ) -> (Id, bool) {
         let often = if self.setting.alias { self.rng.u8(0..4) > 0 } else { self.one_in(3) };
-        let writable = written || (!scope.read_only && often);
+        // Only outputs have as many dimensions as 4.
+        let writable = written || rank > 3 || (!scope.read_only && often);
         let tensor = self.make().root(&tensor_name(writable, dtype, rank), writable);
         if writable && !written && self.one_in(6) {
             return (self.make().frozen(tensor), false);

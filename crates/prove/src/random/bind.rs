@@ -98,7 +98,8 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
 
     /// Creates the variables of a block: the loop over its elements and the loop over blocks.
     fn bind_block(&mut self, [v, e, n, hi]: [Id; 4]) -> Option<()> {
-        if let Some(hole) = self.unknown(hi) {
+        let is_aimed = |v: &Var| self.aim.as_ref().is_some_and(|aim| aim.is_of_value(*v));
+        if let Some(hole) = self.unknown(hi).filter(|hi| !is_aimed(hi)) {
             let scope = self.scope(&[], false);
             let bound = self.grow.bound(&scope, 1);
             self.holes.insert(hole, bound);

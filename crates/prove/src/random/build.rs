@@ -4,6 +4,7 @@
 use super::aim::Aim;
 use super::bind::Range;
 use super::grow::{Grow, Scope, Setting, Type};
+use super::said::{Said, Stated};
 use super::types::{Hole, Types, is_address};
 use super::world::SCRATCH;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
@@ -11,19 +12,6 @@ use ember_language::rules::{Kind, Loop, Sort, Unit};
 use ember_language::term::{Head, Node};
 use ember_values::scalar::{BinaryOp, DType};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A demand of a condition on a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stated {
-    /// It is a constant of 2 or more.
-    Length,
-    /// A length divides it.
-    Multiple,
-    /// It is at least this.
-    Least(i64),
-    /// It is at most this.
-    Most(i64),
-}
 
 /// The state of building one instance.
 pub(crate) struct Build<'a, 'g, 'b, S> {
@@ -45,8 +33,8 @@ pub(crate) struct Build<'a, 'g, 'b, S> {
     pub twins: bool,
     /// The condition that the instance should violate.
     pub aim: Option<Aim>,
-    /// The numbers that conditions require of variables of the pattern.
-    pub stated: BTreeMap<Var, Stated>,
+    /// What conditions say of the variables of the pattern.
+    pub said: Said,
     /// The loops that were bound before anything else.
     pub(super) early: Vec<Range>,
     /// The tensor that statements should write because another term reads it, and its rank.
@@ -86,7 +74,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             capture: false,
             twins: false,
             aim: None,
-            stated: BTreeMap::new(),
+            said: Said::default(),
             early: Vec::new(),
             target: None,
             named: BTreeMap::new(),
@@ -168,7 +156,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
                     continue;
                 }
                 let hole = self.types.holes.get(&v)?.clone();
-                let id = match self.demanded(v, &hole) {
+                let id = match self.demanded(v, &hole).or_else(|| self.few_trips(v, &hole)) {
                     Some(id) => id,
                     None => self.wrapped(hole.sort, id),
                 };
@@ -184,6 +172,19 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
         let id = self.grow.var(scope.vars.len(), bounds);
         self.holes.insert(var, id);
         Some(())
+    }
+
+    /// Returns the end of a loop of a few iterations, if they must be counted; the start need not be a number.
+    fn few_trips(&mut self, end: Var, hole: &Hole) -> Option<Id> {
+        let start = self.said.start(end)?;
+        let start = self.unwrapped(*self.holes.get(&start)?);
+        if self.grow.one_in(3) {
+            return None;
+        }
+        let trips = self.grow.pick(&[0, 1, 1, 1, 2, 3], 1);
+        let trips = self.grow.terms.int(trips);
+        let end = self.grow.make().sum(start, trips);
+        Some(self.wrapped(hole.sort, end))
     }
 
     /// Returns the variables that a term may mention: the variables around the instance, and the variables bound around
@@ -227,7 +228,8 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
 
     /// Returns a number that satisfies a condition of the rule.
     fn as_stated(&mut self, v: Var, hole: &Hole) -> Option<Id> {
-        let stated = self.stated.get(&v).copied().filter(|_| hole.kind == Kind::Value)?;
+        let stated = self.said.numbers.get(&v).filter(|_| hole.kind == Kind::Value)?;
+        let stated = self.grow.rng.choice(stated).copied()?;
         let n = match stated {
             _ if self.grow.one_in(8) => return None,
             Stated::Length => self.grow.pick(&[2, 2, 3, 4, 4, 6, 8, 12, 16], 2),
@@ -351,6 +353,14 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
         match self.grow.grammar.boundary(sort) {
             Some(boundary) => self.grow.terms.add(Node::new(Head::Op(boundary), &[id])),
             None => id,
+        }
+    }
+
+    /// Returns the number that a term is.
+    pub(super) fn number(&self, term: Id) -> Option<i64> {
+        match self.grow.terms[self.unwrapped(term)].head() {
+            Head::Int(n) => Some(n),
+            Head::Op(_) | Head::Real(_) => None,
         }
     }
 

@@ -3,8 +3,9 @@
 
 use super::again::Used;
 use super::anywhere::Anywhere;
-use super::build::{Build, Stated};
+use super::build::Build;
 use super::grow::{Scope, Setting, Type};
+use super::said::Stated;
 use super::types::Hole;
 use super::world::tensor_name;
 use egg::{ENodeOrVar, Id, Var};
@@ -25,12 +26,15 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
             Kind::Value if ty.dtype == DType::I64 => {
                 let loaded = self.read_target()?;
                 // A condition of the rule is 0 or 1.
-                if self.stated.get(&v) == Some(&Stated::Most(1)) && !self.one_in(4) {
+                let stated = self.said.numbers.get(&v);
+                let is_truth = stated.is_some_and(|stated| stated.contains(&Stated::Most(1)));
+                if is_truth && !self.one_in(4) {
                     let limit = self.grow.rng.i64(0..4);
                     let limit = self.grow.terms.int(limit);
                     self.below(loaded, limit)
                 } else {
-                    self.narrowed(loaded)
+                    let narrowed = self.narrowed(loaded);
+                    self.clamped(v, narrowed)
                 }
             }
             Kind::Value => {
@@ -138,12 +142,16 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     }
 
     /// Builds a statement that writes what another term of the instance reads, mostly each iteration its own place.
-    pub(super) fn writer(&mut self, hole: &Hole) -> Option<Id> {
+    pub(super) fn writer(&mut self, v: Var, hole: &Hole) -> Option<Id> {
         let (root, rank) = self.target.filter(|_| !self.grow.one_in(3))?;
         let mut vars = self.scope(&hole.binders, false).vars;
+        let lane = self.said.own_places(v).and_then(|variable| self.holes.get(&variable).copied());
+        let mut lane = lane.filter(|_| !self.one_in(6));
+        let apart = lane.is_some();
         let mut address = root;
         for _ in 0..rank {
-            let own = self.grow.rng.usize(0..vars.len() + 1);
+            let own = lane.take().and_then(|lane| vars.iter().position(|v| *v == lane));
+            let own = own.unwrap_or_else(|| self.grow.rng.usize(0..vars.len() + 1));
             let index = match vars.get(own).copied() {
                 Some(variable) if !self.grow.one_in(5) => {
                     vars.remove(own);
@@ -165,7 +173,35 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         }
         let value = self.small(&hole.binders);
         let statement = self.stored(hole, address, value);
-        Some(if self.one_in(3) { self.counted(hole, statement) } else { statement })
+        Some(if !apart && self.one_in(3) { self.counted(hole, statement) } else { statement })
+    }
+
+    /// Builds a statement that writes the only tensor which it may write, or another statement that reads this.
+    pub(super) fn passing(&mut self, v: Var, hole: &Hole) -> Option<Id> {
+        if hole.kind != Kind::Statement || self.one_in(2) {
+            return None;
+        }
+        let own = self.said.only(v);
+        let tensor = own.or_else(|| self.said.written())?;
+        let there = self.types.holes.get(&tensor)?.clone();
+        let ty = self.ty(&there)?;
+        if there.kind != Kind::Address || ty.lanes != 1 || ty.dtype.is_storage() {
+            return None;
+        }
+        let scope = self.scope(&hole.binders, false);
+        let mut address = self.hole(tensor)?;
+        address = self.unwrapped(address);
+        for _ in 0..there.rank {
+            let at = self.grow.index(&scope, 0);
+            address = self.grow.make().at(address, &[at]);
+        }
+        if own.is_some() {
+            let value = self.grow.value(ty, &scope, 0);
+            return Some(self.stored(hole, address, value));
+        }
+        let to = Anywhere::address(self.grow, ty, 0, true, &scope, 0)?;
+        let loaded = self.grow.make().load(address);
+        Some(self.stored(hole, to, loaded))
     }
 
     /// Builds a statement that also counts how often it runs, where nothing else looks.
@@ -216,7 +252,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     fn small(&mut self, binders: &[Var]) -> Id {
         let n = self.grow.rng.i64(0..5);
         let n = self.grow.terms.int(n);
-        let bound = binders.last().and_then(|v| self.holes.get(v)).copied();
+        let bound = self.grow.rng.choice(binders).and_then(|v| self.holes.get(v)).copied();
         match bound.filter(|_| self.grow.rng.bool()) {
             Some(variable) => {
                 let value = self.grow.make().iv(variable);

@@ -98,7 +98,10 @@ impl<S: Setting> Build<'_, '_, '_, S> {
                         let power = 1 << self.grow.rng.u8(0..4);
                         let n = self.grow.rng.i64(1..8);
                         let n = if self.grow.rng.bool() { power } else { n };
-                        self.grow.terms.int(n)
+                        let length =
+                            self.said.with_length(*v).and_then(|term| self.holes.get(&term));
+                        let length = length.and_then(|term| self.number(*term));
+                        self.grow.terms.int(length.unwrap_or(n))
                     }
                 },
                 ENodeOrVar::ENode(node) => {

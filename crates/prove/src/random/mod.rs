@@ -11,9 +11,11 @@ mod build;
 mod changing;
 mod grammar;
 mod grow;
+mod integers;
 mod mention;
 mod model;
 mod program;
+mod said;
 mod types;
 mod world;
 
@@ -22,11 +24,12 @@ pub use program::Made;
 
 pub(crate) use aim::Aim;
 pub(crate) use anywhere::Anywhere;
-pub(crate) use build::{Build, Stated};
+pub(crate) use build::Build;
 #[cfg(test)]
 pub(crate) use grammar::sort;
 pub(crate) use grammar::{Grammar, pattern};
 pub(crate) use grow::{Grow, Scope, Setting, Type};
 pub(crate) use mention::computed;
+pub(crate) use said::Said;
 pub(crate) use types::{Hole, Types};
 pub(crate) use world::{COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, extreme, tensor_name};

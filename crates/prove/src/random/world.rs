@@ -162,7 +162,10 @@ impl World {
         let least = extents[ROWS].min(extents[COLUMNS]).max(1) as i64;
         let bound = least + i64::from(rng.u8(0..4) == 0);
         for (name, tensor) in &mut store.tensors {
-            let offsets = name.starts_with(OFFSETS) && rng.u8(0..8) > 0;
+            // Any integers may be offsets.
+            let row = !tensor.dtype.is_float() && tensor.shape.len() == 1;
+            let often = if name.starts_with(OFFSETS) { 7 } else { u8::from(row) };
+            let offsets = often > 0 && rng.u8(0..8) < often;
             let bound = if offsets { extents[ENTRIES] as i64 + 1 } else { bound };
             let mut integers: Vec<i64> = (0..tensor.len())
                 .map(|_| if rng.u8(0..40) == 0 { rng.i64(-1..=9) } else { rng.i64(0..bound) })

@@ -9,6 +9,8 @@ use ember_engine::Knowledge;
 use ember_engine::saturate::{Limits, StopReason, saturate};
 use ember_language::rules::Operators;
 use ember_language::rules::{Arg, Call, Exactness, Rule};
+use ember_language::term::Node;
+use ember_values::scalar::DType;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -45,6 +47,7 @@ pub(super) fn apply(
         egraph.add_expr(&instance.terms.part(*other));
     }
     egraph.rebuild();
+    decide(rule, instance, &mut egraph);
 
     let mut numbers = vec![BTreeMap::new()];
     for (v, call) in &rule.fors {
@@ -92,6 +95,22 @@ pub(super) fn apply(
     Applied::Equal(sides.into_iter().map(|(side, ..)| side).collect())
 }
 
+/// Makes each pattern whose range leaves one number equal to that, as other rules may do. Conditions on the pattern then say
+/// less of its parts.
+fn decide(rule: &Rule, instance: &Instance, egraph: &mut EGraph) {
+    for (x, _) in &rule.wheres {
+        let term = instance.holes.get(x).map(|id| instance.terms.part(*id));
+        let Some(class) = term.and_then(|term| egraph.lookup_expr(&term)) else { continue };
+        let fact = &egraph[class].data;
+        let is_index = fact.dtype == Some(DType::I64) && fact.lanes == Some(1);
+        if is_index && fact.range.min == fact.range.max {
+            let number = egraph.add(Node::int(fact.range.min));
+            egraph.union(class, number);
+        }
+    }
+    egraph.rebuild();
+}
+
 /// Extends an assignment of numbers by each value of one more variable.
 fn values(
     egraph: &mut EGraph,
@@ -103,9 +122,9 @@ fn values(
     let mut classes: Vec<Id> = Vec::new();
     for arg in &call.args {
         let class = match arg {
-            Arg::Int(n) => Some(egraph.add(ember_language::term::Node::int(*n))),
+            Arg::Int(n) => Some(egraph.add(Node::int(*n))),
             Arg::Var(v) => match (known.get(v), instance.holes.get(v)) {
-                (Some(n), _) => Some(egraph.add(ember_language::term::Node::int(*n))),
+                (Some(n), _) => Some(egraph.add(Node::int(*n))),
                 (None, Some(id)) => egraph.lookup_expr(&instance.terms.part(*id)),
                 (None, None) => None,
             },

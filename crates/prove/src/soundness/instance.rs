@@ -1,6 +1,6 @@
 //! Instances of a rule: its left side with random terms for its variables.
 
-use crate::random::{Aim, Anywhere, Build, Grammar, Grow, Stated, Types, World, computed};
+use crate::random::{Aim, Anywhere, Build, Grammar, Grow, Said, Types, World, computed};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_interpret::{Interpreter, Store};
 use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
@@ -61,7 +61,7 @@ impl Instance {
             sort,
             &ranks,
             &made(rule, grammar),
-            &stated(rule),
+            &Said::of(rule),
             &named,
             grammar,
             world,
@@ -78,7 +78,7 @@ impl Instance {
     }
 
     /// Generates a random instance of a pattern of this sort, with variables of these ranks. `others` are nodes of the
-    /// pattern outside of its root that need an instance as well, `stated` what conditions say of its numbers, and
+    /// pattern outside of its root that need an instance as well, `said` what conditions say of its variables, and
     /// `named` the nodes that conditions name.
     /// Once in a while, a term mentions one of the loop variables that are `made` of the instance.
     #[allow(clippy::too_many_arguments, reason = "each is asked for in one place")]
@@ -88,7 +88,7 @@ impl Instance {
         sort: Sort,
         ranks: &BTreeMap<Var, usize>,
         made: &[PatternAst<Node>],
-        stated: &BTreeMap<Var, Stated>,
+        said: &Said,
         named: &BTreeMap<Var, Id>,
         grammar: &Grammar,
         world: World,
@@ -102,8 +102,16 @@ impl Instance {
             (Kind::Tensor, n) => n + 1,
             (_, n) => n / 2,
         };
-        let open = rng.choice([2, 2, 3]).unwrap_or(2);
-        let types = Types::of(grammar.signature, pattern, others, sort, rank, ranks, open)?;
+        let ranked = aim.is_some_and(Aim::is_of_rank);
+        let opens: &[usize] = if ranked { &[2, 3, 4, 4] } else { &[2, 2, 3] };
+        let open = rng.choice(opens).copied().unwrap_or(2);
+        let mut types = Types::of(grammar.signature, pattern, others, sort, rank, ranks, open)?;
+        // A few terms mention what they must not, since facts may show that they do not depend on it.
+        for (v, hole) in &mut types.holes {
+            if rng.u8(0..8) > 0 {
+                hole.binders.retain(|binder| !said.hides(*binder, *v));
+            }
+        }
         // Half of the instances are aimed; what else a condition excludes is found by the others.
         let aim = aim.filter(|_| rng.bool());
         // What one statement leaves in memory matters only to what reads that.
@@ -122,7 +130,7 @@ impl Instance {
         let mut build = Build::new(pattern, types, &mut grow, size);
         build.twins = build.one_in(5) || aim.is_some_and(Aim::is_of_twins);
         build.aim = aim.cloned();
-        build.stated.clone_from(stated);
+        build.said.clone_from(said);
         build.named.clone_from(named);
         build.outer_loops();
         build.bind_early();
@@ -254,38 +262,6 @@ fn made(rule: &Rule, grammar: &Grammar) -> Vec<PatternAst<Node>> {
     };
     let made = (0..nodes.len()).filter(|at| is_made(&nodes[*at]));
     made.map(|at| PatternAst::from(nodes[..=at].to_vec())).collect()
-}
-
-/// Returns what the conditions of a rule say of its numbers: those that are lengths, those that lengths divide, and
-/// bounds of others.
-fn stated(rule: &Rule) -> BTreeMap<Var, Stated> {
-    let lengths = rule.fors.iter().filter(|(_, call)| call.what.name == "length");
-    let lengths = lengths.filter_map(|(_, call)| Some((call.args.first()?, Stated::Length)));
-    let divides = rule.guards.iter().filter(|guard| guard.what.name == "divides");
-    let multiples = divides.filter_map(|call| Some((call.args.get(1)?, Stated::Multiple)));
-    let is_length = |x: &Arg| {
-        rule.fors.iter().any(|(n, call)| {
-            call.what.name == "length" && (call.args == [*x] || *x == Arg::Var(*n))
-        })
-    };
-    let bounded = rule.guards.iter().filter_map(|guard| {
-        let below = match guard.what.name {
-            "at-most" => 0,
-            "below" => 1,
-            _ => return None,
-        };
-        match guard.args.as_slice() {
-            [Arg::Int(n), x] => Some((x, Stated::Least(n.saturating_add(below)))),
-            [x, Arg::Int(n)] => Some((x, Stated::Most(n.saturating_sub(below)))),
-            [x, y] if is_length(y) => Some((x, Stated::Most(2 - below))),
-            _ => None,
-        }
-    });
-    let variable = |(arg, stated): (&Arg, Stated)| match arg {
-        Arg::Var(v) => Some((*v, stated)),
-        Arg::Int(_) => None,
-    };
-    bounded.chain(multiples).chain(lengths).filter_map(variable).collect()
 }
 
 /// Returns the ranks that a rule's conditions require of its variables.

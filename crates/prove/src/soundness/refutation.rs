@@ -71,6 +71,18 @@ impl Refutation {
         }
     }
 
+    /// Creates a refutation from a right side that depends on a loop variable which only the left side binds.
+    pub(super) fn unbound(instance: &Instance, right: Id, variable: Id) -> Refutation {
+        Refutation {
+            left: instance.terms.part(instance.lhs).to_string(),
+            right: instance.terms.part(right).to_string(),
+            environment: Vec::new(),
+            store: Store::default(),
+            expected: "loop variables within their loops".to_string(),
+            found: format!("{} outside of its loop", instance.terms.part(variable)),
+        }
+    }
+
     /// Creates a refutation from a case of a rule about imported graphs.
     pub(super) fn imported(rule: &Rule, case: Different) -> Refutation {
         Refutation {

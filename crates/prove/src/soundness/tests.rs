@@ -3,7 +3,7 @@
 use super::case::Case;
 use super::instance::Instance;
 use super::{Options, Verdict, check_rule};
-use crate::random::{Grammar, World, pattern, sort};
+use crate::random::{Grammar, Said, World, pattern, sort};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, Kind, Operator, RuleBook, Signature, Sort, SortTerm};
@@ -30,7 +30,7 @@ fn has_meaning(signature: &Signature, operator: &Operator, sort: Sort) -> bool {
             sort,
             &ranks,
             &[],
-            &BTreeMap::new(),
+            &Said::default(),
             &BTreeMap::new(),
             &grammar,
             world,

@@ -5,7 +5,7 @@ use super::super::case::Case;
 use super::super::compare::{LOWERED_STEPS, Memory, store_text};
 use super::super::instance::Instance;
 use super::{CASES, INSTANCES};
-use crate::random::{Grammar, World, pattern};
+use crate::random::{Grammar, Said, World, pattern};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
 use ember_interpret::Interpreter;
 use ember_language::rules::{Kind, Operator, Rule, RuleBook, Sort};
@@ -81,7 +81,7 @@ fn made(
             meaning.sort,
             &none,
             &[],
-            &BTreeMap::new(),
+            &Said::default(),
             &BTreeMap::new(),
             grammar,
             world,

@@ -182,7 +182,7 @@ const VIOLATED_TIMES: usize = 3;
 const PASSED_TIMES: usize = 10;
 
 /// How often as many cases must violate the condition as a rule is tried in, where there are not enough instances.
-const VIOLATED_LEAST: usize = 5;
+const VIOLATED_LEAST: usize = 15;
 
 fn of_rule(signature: &Signature, rule: &Rule) -> Vec<Mutant> {
     let rule = &Arc::new(rule.clone());

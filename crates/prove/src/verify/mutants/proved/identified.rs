@@ -14,8 +14,9 @@ use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Arg, Kind, Loop, New, Rule, Signature, Unit};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::Typing;
-use ember_values::primitive::form::{Early, Form, Sequence};
-use ember_values::scalar::DType;
+use ember_values::primitive::form::{Early, Form, Operation, Sequence};
+use ember_values::scalar::{DType, Linear};
+use std::collections::BTreeSet;
 
 /// Returns true if the right sides of two rules with the same conditions are the same up to names.
 pub(super) fn say_the_same(signature: &Signature, rule: &Rule, other: &Rule) -> bool {
@@ -26,6 +27,13 @@ pub(super) fn say_the_same(signature: &Signature, rule: &Rule, other: &Rule) -> 
 pub(super) fn says_nothing(signature: &Signature, rule: &Rule) -> bool {
     let text = written(signature, rule, &rule.lhs);
     carries_all(signature, rule) && text == written(signature, rule, &rule.rhs)
+}
+
+/// Returns true if both sides of a rule are the same up to names without a variable that it makes, which then may be any
+/// other one.
+pub(super) fn says_nothing_without(signature: &Signature, rule: &Rule, made: &str) -> bool {
+    let lacks_it = |side| !written(signature, rule, side).contains(made);
+    says_nothing(signature, rule) && [&rule.lhs, &rule.rhs].into_iter().all(lacks_it)
 }
 
 /// Returns true if both sides of a rule are those of another rule up to names. What terms of the other mention under the
@@ -112,6 +120,9 @@ impl Side<'_> {
         {
             return format!("(load of {})", self.text(address, around, depth));
         }
+        if let Some(text) = self.same_number(node, around, depth) {
+            return text;
+        }
         let value = |at: usize| match kinds[at] {
             Some(Kind::Variable) => meaning(around, &self.name(children[at])),
             _ => self.text(children[at], around, depth),
@@ -173,6 +184,41 @@ impl Side<'_> {
         };
         let own = DType::parse(&self.name(dtype))?;
         (self.dtype(x) == Some(own)).then_some(x)
+    }
+
+    /// Returns a product or a choice of which another form is the same number: the square of a difference is that of the
+    /// difference the other way round, and the least or the greatest of several integers is so in any order.
+    fn same_number(&self, node: &Node, around: &Meanings, depth: usize) -> Option<String> {
+        let table = self.signature.table();
+        let Form::Binary(Operation::Is(op), [a, b]) = table.form(node)? else { return None };
+        let text = |at: Id| self.text(at, around, depth);
+        if op.linear() == Some(Linear::Product) && text(a) == text(b) {
+            let ENodeOrVar::ENode(inner) = &self.side[a] else { return None };
+            let mut parts = table.linear(inner, Linear::Difference)?.map(text);
+            parts.sort();
+            return Some(format!("(square {} {})", node.head(), parts.join(" ")));
+        }
+        if op.chooses().is_none() || [a, b].map(|at| self.dtype(at)) != [Some(DType::I64); 2] {
+            return None;
+        }
+        let (mut open, mut least) = (vec![a, b], BTreeSet::new());
+        while let Some(at) = open.pop() {
+            let inner = match &self.side[at] {
+                ENodeOrVar::ENode(inner) => table.form(inner),
+                ENodeOrVar::Var(_) => None,
+            };
+            match inner {
+                Some(Form::Binary(Operation::Is(own), parts)) if own == op => open.extend(parts),
+                _ => {
+                    least.insert(text(at));
+                }
+            }
+        }
+        let least: Vec<String> = least.into_iter().collect();
+        match least.as_slice() {
+            [one] => Some(one.clone()),
+            _ => Some(format!("({} {})", node.head(), least.join(" "))),
+        }
     }
 
     /// Returns the element type of a part, if the left side or an operator determines it.
@@ -260,6 +306,10 @@ impl Side<'_> {
         if let Some(number) = self.number(v) {
             return number.to_string();
         }
+        // A word mentions no variable.
+        if self.is_word(v) {
+            return v.to_string();
+        }
         let mut told: Vec<String> = Vec::new();
         for (at, (name, value)) in around.iter().enumerate() {
             let shadowed = around[at + 1..].iter().any(|(other, _)| other == name);
@@ -275,6 +325,14 @@ impl Side<'_> {
         }
         told.sort();
         format!("{v}{told:?}")
+    }
+
+    /// Returns true if terms of a variable are no parts of what is evaluated.
+    fn is_word(&self, v: Var) -> bool {
+        let sort =
+            self.rule.variables.iter().find(|(own, _)| *own == v).and_then(|(_, sort)| *sort);
+        let kind = sort.and_then(|sort| self.signature.sort(sort.name())?.kind);
+        matches!(kind, Some(Kind::Operation | Kind::Type | Kind::Name | Kind::Number | Kind::Label))
     }
 
     /// Returns the variable that ranges over numbers which a term is.

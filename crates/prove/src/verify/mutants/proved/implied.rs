@@ -34,7 +34,7 @@ pub(super) fn follows(signature: &Signature, rule: &Rule, condition: &Call) -> b
                     && (carries(signature, rule, *x, *v)
                         || [[*v, *x], [*x, *v]]
                             .into_iter()
-                            .any(|[a, b]| counts_from(signature, rule, a, b))) =>
+                            .any(|[a, b]| counts_from(signature, rule, [a, b], &[]))) =>
         {
             true
         }
@@ -104,11 +104,12 @@ fn is_pure(signature: &Signature, rule: &Rule, x: Arg) -> bool {
 /// variable that a bound of a part depends on.
 pub(super) fn is_new(signature: &Signature, rule: &Rule, new: &New) -> bool {
     let last = Id::from(new.variable.len().saturating_sub(1));
-    direct(signature, &new.variable, last).into_iter().any(|part| {
-        part == new.within
-            || carries(signature, rule, part, new.within)
-            || depends(signature, rule, part, new.within)
-            || counts_from(signature, rule, part, new.within)
+    let parts = direct(signature, &new.variable, last);
+    parts.iter().any(|part| {
+        *part == new.within
+            || carries(signature, rule, *part, new.within)
+            || depends(signature, rule, *part, new.within)
+            || counts_from(signature, rule, [*part, new.within], &parts)
     }) || is_rest(signature, rule, new)
         || starts_within(signature, new)
 }
@@ -144,8 +145,13 @@ fn starts_within(signature: &Signature, new: &New) -> bool {
 
 /// Returns true if a bound of the loop over a variable is another loop variable, or that and a number or a term that does
 /// not depend on it. The first one is then made from the second, unless that has a single value; which it has under any
-/// name and everywhere.
-fn counts_from(signature: &Signature, rule: &Rule, variable: Var, other: Var) -> bool {
+/// name and everywhere. `parts` are terms that are parts of the second one, and so do not depend on it.
+fn counts_from(
+    signature: &Signature,
+    rule: &Rule,
+    [variable, other]: [Var; 2],
+    parts: &[Var],
+) -> bool {
     let operators = signature.table();
     let side = &rule.lhs;
     let node = |at: Id| match &side[at] {
@@ -158,7 +164,8 @@ fn counts_from(signature: &Signature, rule: &Rule, variable: Var, other: Var) ->
     };
     let is_free = |x: Var| {
         let own = [Arg::Var(other), Arg::Var(x)];
-        rule.guards.iter().any(|guard| guard.what.name == "not-free" && guard.args == own)
+        let is_asked = |guard: &Call| guard.what.name == "not-free" && guard.args == own;
+        parts.contains(&x) || rule.guards.iter().any(is_asked)
     };
     let is_number = |at: Id| match &side[at] {
         ENodeOrVar::ENode(node) => matches!(node.head(), Head::Int(_)),

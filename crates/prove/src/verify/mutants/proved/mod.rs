@@ -17,8 +17,12 @@ mod unmentioned;
 use super::super::solver::Solver;
 use super::Mutant;
 use crate::random::Aim;
-use egg::Var;
-use ember_language::rules::{Arg, Kind, Rule, Signature};
+use egg::{ENodeOrVar, Id, PatternAst, Var};
+use ember_language::rules::{Arg, Kind, Rule, Signature, SortTerm, Unit};
+use ember_language::term::Node;
+use ember_values::primitive::form::{Form, Operation};
+use ember_values::scalar::Linear;
+use expanded::expanded;
 use places::Places;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -53,10 +57,18 @@ pub(super) fn reason(signature: &Signature, mutant: &Mutant) -> Option<Reason> {
     let Mutant { rule, original, lacking, .. } = mutant;
     match lacking {
         // Names are all that is compared, and different ones are of different variables; the bounds that a value must lie
-        // between, which may be written, are not.
+        // between, which may be written, are not, nor is the unit that reads what may be written.
         Some(aim) => of_condition(signature, rule, aim).or_else(|| {
-            let apart = aim.is_of_memory() || is_of_names(signature, rule, aim);
-            let same = !apart && identified::says_nothing(signature, rule);
+            let apart = aim.is_of_memory()
+                || is_of_names(signature, rule, aim)
+                || is_of_unit(signature, rule, aim);
+            let same = match aim {
+                Aim::New(new) if apart => {
+                    let made = expanded(signature, rule, &new.variable).to_string();
+                    identified::says_nothing_without(signature, rule, &made)
+                }
+                _ => !apart && identified::says_nothing(signature, rule),
+            };
             same.then_some(Reason::Identified)
         }),
         None if identified::say_the_same(signature, original, rule)
@@ -79,6 +91,22 @@ fn is_of_names(signature: &Signature, rule: &Rule, aim: &Aim) -> bool {
         Aim::Condition(call) => call.what.name == "different",
         Aim::New(new) => is_variable(new.within),
     }
+}
+
+/// Returns true if a condition says that nothing writes what the access unit reads.
+fn is_of_unit(signature: &Signature, rule: &Rule, aim: &Aim) -> bool {
+    let is_streamed = |node: &ENodeOrVar<Node>| match node {
+        ENodeOrVar::ENode(node) => match signature.operator_of(node).map(|own| own.result) {
+            Some(SortTerm::Is(sort)) => {
+                signature.sort(sort.name()).is_some_and(|sort| sort.unit == Some(Unit::Access))
+            }
+            Some(SortTerm::Any(_)) | None => false,
+        },
+        ENodeOrVar::Var(_) => false,
+    };
+    let of_access = matches!(aim, Aim::Condition(call) if call.what.name == "read-only");
+    let sides = [&rule.lhs, &rule.rhs];
+    of_access && sides.into_iter().any(|side| side.as_ref().iter().any(is_streamed))
 }
 
 fn of_condition(signature: &Signature, rule: &Rule, aim: &Aim) -> Option<Reason> {
@@ -108,6 +136,13 @@ fn of_condition(signature: &Signature, rule: &Rule, aim: &Aim) -> Option<Reason>
         }
         ("read-only", _) if places().writes_nothing() => Some(Reason::Early),
         ("may-run", [Arg::Var(x)]) if places().is_free(*x) => Some(Reason::Meaningless),
+        ("at-most", [Arg::Int(1), Arg::Var(x)])
+            if is_at_least(rule, *x, 0)
+                && [&rule.lhs, &rule.rhs].iter().all(|side| divides(signature, rule, side, *x)) =>
+        {
+            // Terms without a meaning may be one, but not one with another term.
+            Some(Reason::Meaningless)
+        }
         ("not-free", [Arg::Var(v), Arg::Var(x)]) if places().is_apart(&v.to_string(), *x) => {
             Some(Reason::Apart)
         }
@@ -133,6 +168,50 @@ fn of_condition(signature: &Signature, rule: &Rule, aim: &Aim) -> Option<Reason>
 /// Returns true if a condition says that the loop over a variable runs once.
 fn runs_once(rule: &Rule, v: Var) -> bool {
     rule.guards.iter().any(|guard| guard.what.name == "runs-once" && guard.args == [Arg::Var(v)])
+}
+
+/// Returns true if a condition says that a value is at least a number.
+fn is_at_least(rule: &Rule, x: Var, n: i64) -> bool {
+    let args = [Arg::Int(n), Arg::Var(x)];
+    rule.guards.iter().any(|guard| guard.what.name == "at-most" && guard.args == args)
+}
+
+/// Returns true if a side is arithmetic in which something is divided by a value or by a product with it, so that the side
+/// has no meaning where the value is 0.
+fn divides(signature: &Signature, rule: &Rule, side: &PatternAst<Node>, x: Var) -> bool {
+    let side = expanded(signature, rule, side);
+    let binary = |at: Id| match &side[at] {
+        ENodeOrVar::ENode(node) => match signature.table().form(node)? {
+            Form::Binary(Operation::Is(op), operands) => Some((op, operands)),
+            _ => None,
+        },
+        ENodeOrVar::Var(_) => None,
+    };
+    let is_multiple = |at: Id| {
+        let mut open = vec![at];
+        while let Some(at) = open.pop() {
+            if side[at] == ENodeOrVar::Var(x) {
+                return true;
+            }
+            open.extend(
+                binary(at)
+                    .filter(|(op, _)| op.linear() == Some(Linear::Product))
+                    .into_iter()
+                    .flat_map(|(_, parts)| parts),
+            );
+        }
+        false
+    };
+    let mut open: Vec<Id> = side.len().checked_sub(1).map(Id::from).into_iter().collect();
+    while let Some(at) = open.pop() {
+        let Some((op, operands)) = binary(at) else { continue };
+        let fails_at_0 = op.checked(1, 0).is_none() && op.checked(1, 1).is_some();
+        if fails_at_0 && is_multiple(operands[1]) {
+            return true;
+        }
+        open.extend(operands);
+    }
+    false
 }
 
 /// Returns true if terms of a variable are values or addresses, whose evaluation yields a number or a place.

@@ -10,7 +10,7 @@ use super::expanded::{expanded, text};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Arg, Kind, New, Rule, Signature, Unit};
 use ember_language::term::Node;
-use ember_values::primitive::form::{By, Form, Loop, Sequence, Undone};
+use ember_values::primitive::form::{By, Early, Form, Loop, Sequence, Undone};
 
 /// One evaluation of a variable of the rule.
 struct Place {
@@ -168,6 +168,8 @@ impl Walk<'_, '_> {
             return late;
         }
         let own = info.touches.as_ref();
+        self.found.touched |=
+            matches!(info.form, Some(Form::Loaded { early: Some(Early::Fetched(_)), .. }));
         self.found.touched |= info.unit == Some(Unit::Access) && !info.is_transparent()
             || info.kind == Some(Kind::Statement)
             || info.looped().is_none() && own.is_none_or(|own| !own.writes.is_empty());

@@ -3,7 +3,9 @@
 
 use crate::random::{Hole, Types};
 use crate::soundness::{left_side, ranks};
+use egg::{ENodeOrVar, Language, Var};
 use ember_language::rules::{Arg, Call, Rule, Signature, Sort};
+use ember_values::primitive::{Typing, Width};
 use ember_values::scalar::DType;
 
 /// Returns true if a condition holds wherever the left side has a meaning and the other conditions of the rule hold.
@@ -28,7 +30,7 @@ fn typings(signature: &Signature, rule: &Rule) -> Vec<Types> {
     choices
         .filter_map(|(sort, rank, open)| {
             let mut types = Types::of(signature, &pattern, &others, sort, rank, &ranks, open)?;
-            rule.guards.iter().try_for_each(|guard| apply(&mut types, guard))?;
+            rule.guards.iter().try_for_each(|guard| apply(signature, rule, &mut types, guard))?;
             Some(types)
         })
         .collect()
@@ -56,17 +58,37 @@ fn is_shared(types: &Types, rule: &Rule, condition: &Call) -> bool {
 }
 
 /// Adds what a condition says of types and lanes. Returns `None` if it never holds.
-fn apply(types: &mut Types, guard: &Call) -> Option<()> {
+fn apply(signature: &Signature, rule: &Rule, types: &mut Types, guard: &Call) -> Option<()> {
     let [Arg::Var(v)] = guard.args.as_slice() else { return Some(()) };
-    let Some(Hole { dtype, lanes, .. }) = types.holes.get(v).cloned() else { return Some(()) };
-    match guard.what.name {
-        "scalar" => types.lanes.set(lanes, 1),
-        "index" | "bounded" => {
-            types.lanes.set(lanes, 1)?;
-            types.dtypes.set(dtype, DType::I64)
+    let (one_lane, integer) = match guard.what.name {
+        "scalar" => (true, false),
+        "index" | "bounded" => (true, true),
+        _ => return Some(()),
+    };
+    let hole = |types: &Types, v: Var| types.holes.get(&v).cloned();
+    // An operator hands on the type and the lanes of an operand.
+    let part = |of_lanes: bool| {
+        let (_, pattern) = rule.wheres.iter().find(|(own, _)| own == v)?;
+        let ENodeOrVar::ENode(node) = pattern.as_ref().last()? else { return None };
+        let info = signature.table().of(node)?;
+        let at = match (of_lanes, info.typing, info.width) {
+            (true, _, Some(Width::Of(at))) | (false, Some(Typing::Of(at)), _) => at,
+            _ => return None,
+        };
+        match &pattern[*node.children().get(at)?] {
+            ENodeOrVar::Var(part) => Some(*part),
+            ENodeOrVar::ENode(_) => None,
         }
-        _ => Some(()),
+    };
+    let own = |of_lanes: bool| if types.holes.contains_key(v) { Some(*v) } else { part(of_lanes) };
+    let [wide, typed] = [own(true), own(false)];
+    if let Some(Hole { lanes, .. }) = wide.filter(|_| one_lane).and_then(|v| hole(types, v)) {
+        types.lanes.set(lanes, 1)?;
     }
+    if let Some(Hole { dtype, .. }) = typed.filter(|_| integer).and_then(|v| hole(types, v)) {
+        types.dtypes.set(dtype, DType::I64)?;
+    }
+    Some(())
 }
 
 /// Returns true if a condition holds for terms of these types; `None` if it is about something else.

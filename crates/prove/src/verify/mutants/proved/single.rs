@@ -1,11 +1,12 @@
-//! Loop variables that have at most one value, whatever the data: the bounds of their loops leave no more.
+//! Loop variables that have one value, whatever the data: the bounds of their loops leave no other.
 
 use egg::{ENodeOrVar, Id, PatternAst, Var};
 use ember_language::rules::{Arg, Rule, Signature};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::form::{Form, Operation};
 
-/// Returns true if a loop of the left side gives a variable at most one value, which is a number.
+/// Returns true if a loop of the left side gives a variable one value, which is a number. A loop that may not run leaves
+/// its variable without a value, so that no term outside of the loop may mention it.
 pub(super) fn has_one_value(signature: &Signature, rule: &Rule, v: Var) -> bool {
     let side = &rule.lhs;
     side.as_ref().iter().any(|node| {
@@ -13,7 +14,8 @@ pub(super) fn has_one_value(signature: &Signature, rule: &Rule, v: Var) -> bool 
         let own = signature.table().looped(node);
         own.filter(|own| side[own.variable] == ENodeOrVar::Var(v)).is_some_and(|own| {
             let [lo, hi] = [own.lo, own.hi].map(|at| range(signature, rule, side, at));
-            lo.0 == lo.1 && hi.1.checked_sub(lo.0).is_some_and(|most| most <= 1)
+            let trips = [hi.0, hi.1].map(|hi| hi.checked_sub(lo.0));
+            lo.0 == lo.1 && trips == [Some(1); 2]
         })
     })
 }
