@@ -82,7 +82,7 @@ impl Checker<'_> {
 
     /// Returns the variable that a term replaces, and the values that replace it.
     fn gets(&mut self, term: T) -> Option<(T, Gets)> {
-        let iv = self.rules.table().named(Form::Iv(()), None)?.to_string();
+        let iv = self.rules.table().named(Form::iv(()), None)?.to_string();
         let Form::Replaced { variable, by, x } = self.form(term)? else { return None };
         let gets = match by {
             By::Value(value) => {
@@ -98,10 +98,7 @@ impl Checker<'_> {
 
     /// Returns the loop variable of which a term is the value.
     fn iv(&self, term: T) -> Option<T> {
-        match self.form(term)? {
-            Form::Iv(variable) => Some(variable),
-            _ => None,
-        }
+        self.form(term)?.as_iv()
     }
 
     /// Returns true if values are some that a loop gives its variable.

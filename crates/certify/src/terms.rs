@@ -215,22 +215,22 @@ impl Checker<'_> {
         let variable = |name: &str, mark: char| {
             name.starts_with(mark).then(|| Linear::variable(name.to_owned()))
         };
-        (fact.range, fact.linear) = match (form, fact.number) {
-            (_, Some(Scalar::I64(n))) => (Some((n, n)), None),
-            (Some(Form::Iv(own)), _) => {
+        (fact.range, fact.linear) = match (form, fact.number, form.and_then(Form::as_iv)) {
+            (_, Some(Scalar::I64(n)), _) => (Some((n, n)), None),
+            (_, _, Some(own)) => {
                 let known = Some(own).filter(|own| !self.anywhere.contains(own));
                 (known.and_then(|own| self.values(own)), variable(self.node(own).0, '@'))
             }
-            (Some(Form::Replaced { variable, by: By::Value(value), x }), _) => {
+            (Some(Form::Replaced { variable, by: By::Value(value), x }), _, _) => {
                 let linear = |term: T| self.fact(term).linear.as_ref();
                 let variable = self.node(variable).0.to_owned();
                 let fixed = linear(x).zip(linear(value));
                 (None, fixed.and_then(|(x, value)| x.with(variable, value)))
             }
-            (Some(Form::Number { value: Number::Size(name), .. }), _) => {
+            (Some(Form::Number { value: Number::Size(name), .. }), _, _) => {
                 (Some((0, LARGEST)), variable(self.node(name).0, '%'))
             }
-            (Some(Form::Extent { of, k }), _) => {
+            (Some(Form::Extent { of, k }), _, _) => {
                 let extent = |Place(_, tensor, index): &Place| {
                     let k = usize::try_from(self.fact(k).integer()?).ok()?;
                     self.tensors.get(tensor)?.shape.get(index.len().checked_add(k)?)?.atom()
@@ -239,11 +239,11 @@ impl Checker<'_> {
                 let range = n.and_then(|n| n.parse().ok()).map_or((0, LARGEST), |n| (n, n));
                 (Some(range), n.map(|n| Linear::variable(format!("%{n}"))))
             }
-            (Some(Form::Select { condition: Condition::NotZero(_), of: [a, b] }), _) => {
+            (Some(Form::Select { condition: Condition::NotZero(_), of: [a, b] }), _, _) => {
                 let ranges = self.fact(a).range.zip(self.fact(b).range);
                 (ranges.map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))), None)
             }
-            (Some(Form::Binary(Operation::Is(op), operands)), _) => {
+            (Some(Form::Binary(Operation::Is(op), operands)), _, _) => {
                 let [a, b] = operands.map(|operand| self.fact(operand));
                 let range = a.interval().zip(b.interval()).and_then(|(a, b)| op.range(a, b));
                 let range = range.or(op.compares().then_some((0, 1)));
@@ -299,8 +299,9 @@ impl Checker<'_> {
             return number;
         }
         let mut of = |x: T| deeper(|| self.number_with(x, values, known));
-        let number = match self.form(term)? {
-            Form::Iv(variable) => values.get(&variable).copied(),
+        let form = self.form(term)?;
+        let given = form.as_iv().map(|variable| values.get(&variable).copied());
+        let number = given.unwrap_or_else(|| match form {
             Form::Replaced { variable, by: By::Value(value), x } => {
                 let value = of(value);
                 let mut values = values.clone();
@@ -317,7 +318,7 @@ impl Checker<'_> {
                 of(condition).and_then(|n| of(if n == Scalar::I64(0) { b } else { a }))
             }
             _ => None,
-        };
+        });
         known.insert(term, number);
         number
     }
@@ -325,7 +326,7 @@ impl Checker<'_> {
     /// Returns the range of `x - (x / c) * c`, the remainder of a truncated division, with the factors in either order;
     /// `None` for any other operation.
     fn remainders(&self, op: BinaryOp, [x, product]: [T; 2]) -> Option<(i64, i64)> {
-        let quotient = |term| self.binary(term, |op| op == BinaryOp::Div);
+        let quotient = |term| self.binary(term, |op| op.undoes() == Some(Effect::Product));
         let [a, b] = self.binary(product, |op| op.linear() == Some(Effect::Product))?;
         let c = if quotient(a) == Some([x, b]) { b } else { a };
         let divided = [a, b].iter().any(|factor| quotient(*factor) == Some([x, c]));

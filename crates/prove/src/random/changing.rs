@@ -11,7 +11,7 @@ use super::world::tensor_name;
 use egg::{ENodeOrVar, Id, Var};
 use ember_language::rules::Kind;
 use ember_values::primitive::form::{By, Form};
-use ember_values::scalar::{BinaryOp, DType};
+use ember_values::scalar::{DType, Linear};
 
 impl Build<'_, '_, '_, Anywhere<'_>> {
     /// Builds a value that is read from memory which the program writes, or an address with such an index; small, so
@@ -264,12 +264,12 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
 
     /// Builds 1 where a number is below a limit, else 0.
     pub(super) fn below(&mut self, number: Id, limit: Id) -> Id {
-        self.grow.make().binary(BinaryOp::Lt, number, limit)
+        self.grow.make().less(number, limit)
     }
 
     /// Builds a statement that adds a value to an element.
     fn accumulated(&mut self, address: Id, value: Id) -> Id {
-        self.grow.make().write(Some(BinaryOp::Add), address, value)
+        self.grow.make().write(Some(const { Linear::Sum.operation() }), address, value)
     }
 
     fn stored(&mut self, hole: &Hole, address: Id, value: Id) -> Id {

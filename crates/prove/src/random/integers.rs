@@ -8,7 +8,7 @@ use super::said::Stated;
 use super::types::Hole;
 use egg::{Id, Var};
 use ember_language::rules::{Arg, Kind};
-use ember_values::scalar::{BinaryOp, DType};
+use ember_values::scalar::DType;
 
 /// The side of a comparison that a term is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
 
     /// Builds the greater of two integers.
     fn greater(&mut self, a: Id, b: Id) -> Id {
-        self.grow.make().binary(BinaryOp::Max, a, b)
+        self.grow.make().greatest(a, b)
     }
 
     /// Returns an integer clamped to what conditions say of a variable.
