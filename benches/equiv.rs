@@ -1,7 +1,7 @@
 //! Measures proofs of equality: how many of the pairs in `tests/cases/equiv/` are proved, the time of a proof, and the
 //! cost of certificates, each with its bound. `cargo bench --bench equiv -- --examples` instead reports which programs
 //! of the examples are proved equal to their models, and takes minutes; `-- --growth` reports the time of a proof over the
-//! number of statements.
+//! number of statements, and `-- --each` also the time of each pair, so that two versions can be compared.
 
 use ember_certify::{Rules, check};
 use ember_compile::cost::Goal;
@@ -72,6 +72,7 @@ fn main() {
         .filter(|path| !path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("wrong_")))
         .collect();
     files.sort();
+    let each = std::env::args().any(|arg| arg == "--each");
     let (mut proved, mut prove, mut checking, mut recording) = (0, vec![], vec![], vec![]);
     let (mut proving_time, mut checking_time, mut recorded_time, mut plain_time) = (0., 0., 0., 0.);
     for file in &files {
@@ -100,6 +101,10 @@ fn main() {
             black_box(search.equal(&sides, &terms, false));
         });
         proved += 1;
+        if each {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            println!("{name}: {proving:.2} ms");
+        }
         prove.push(proving);
         checking.push(holds / proving);
         recording.push(recorded / plain);
@@ -118,7 +123,7 @@ fn main() {
         files.len()
     );
     println!(
-        "proving: median {:.1} ms (at most 100), worst {worst:.1} ms (at most 10 000)",
+        "proving: median {:.1} ms (at most 100), worst {worst:.1} ms (at most 10 000), all together {proving_time:.0} ms",
         middle(&prove)
     );
     println!(
