@@ -4,6 +4,7 @@ use super::lower::NAMES;
 use super::product::operation;
 use super::rows::{Output, Row, Rows};
 use super::types::{Elem, Type};
+use ember_language::sexp::Sexp;
 use ember_values::scalar::{DType, Scalar};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -96,6 +97,12 @@ impl Lines {
             }
             _ => self.constant(format!("{scalar} : {of}")),
         }
+    }
+
+    /// Writes a choice of two values by a condition.
+    pub(super) fn choose(&mut self, operands: [Value; 3]) -> Result<Value, NoDialect> {
+        let head = self.rows.form("choice").and_then(Sexp::form).map_or("", |(head, _)| head);
+        self.apply(head.trim_start_matches("scf."), operands.into())
     }
 
     /// Writes an operation on values. A truth value may stand where a number does, and a number where a truth value does.

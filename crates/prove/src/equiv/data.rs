@@ -29,7 +29,7 @@ pub enum Before {
 }
 
 /// The greatest mentioned number that floating-point data includes.
-const MOST_EXACT: i64 = 1 << 10;
+const MOST_EXACT: u64 = 1 << 10;
 
 /// The most elements of sampled data.
 const MOST: u64 = 1 << 24;
@@ -363,7 +363,7 @@ impl Maker<'_> {
         let is_random = matches!(self.fill, Fill::Random { .. });
         if let Some(n) = (is_random && !dtype.is_storage()).then(|| self.mentioned()).flatten() {
             // Sums of larger numbers may be rounded.
-            if !dtype.is_float() || n.abs() <= MOST_EXACT {
+            if !dtype.is_float() || n.unsigned_abs() <= MOST_EXACT {
                 return Scalar::I64(n).cast(dtype);
             }
         }
@@ -403,7 +403,7 @@ mod tests {
                 &declarations,
                 &Roles::default(),
                 (&sizes, 1 << 13),
-                (fill, &[40]),
+                (fill, &[40, i64::MIN, i64::MAX]),
                 &mut rng,
             );
             let made = made.expect("it fits");

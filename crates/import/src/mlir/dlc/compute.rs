@@ -4,7 +4,7 @@ use super::{NoDialect, Writer, memory, typed};
 use crate::mlir::lines::{Value, Whole, own_operation};
 use crate::mlir::types::{Elem, Type};
 use ember_targets::dlc::{Addr, Expr, Lanes, Loop, Program, RegisterId, Stmt, TensorId};
-use ember_values::scalar::{BinaryOp, Scalar};
+use ember_values::scalar::{BinaryOp, Linear, Scalar};
 
 impl Writer<'_> {
     /// Writes the execute half.
@@ -219,7 +219,7 @@ impl Writer<'_> {
             }
             Expr::Select(condition, a, b) => {
                 let operands = [self.value(condition)?, self.value(a)?, self.value(b)?];
-                self.out.apply("select", operands.into())?
+                self.out.choose(operands)?
             }
             Expr::Cast(dtype, x) => {
                 let x = self.value(x)?;
@@ -234,7 +234,10 @@ impl Writer<'_> {
                         let (base, own) = self.value(base)?;
                         let base =
                             self.out.define(format!("vector.broadcast {base} : {own} to {of}"));
-                        self.out.apply("add", vec![(base, of.clone()), (step, of)])?
+                        self.out.apply(
+                            const { Linear::Sum.operation() }.name(),
+                            vec![(base, of.clone()), (step, of)],
+                        )?
                     }
                 }
             }
