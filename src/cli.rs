@@ -79,7 +79,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs one program, SCF, SLC or DLC text, on a model's data; or a kernel, MLIR text, on random data.
+    /// Runs one program, SCF, SLC or DLC text, on a model's data; or a kernel, MLIR text, on arrays or random data.
     #[command(after_help = "Example:\n  ember-rewrite run programs/bag_sum_expert_64.dlc \
                             examples/embedding_bag.sexp --timeline trace.json")]
     Run {

@@ -33,7 +33,7 @@ pub(crate) struct Build<'a, 'g, 'b, S> {
     pub twins: bool,
     /// The condition that the instance should violate.
     pub aim: Option<Aim>,
-    /// What conditions say of the variables of the pattern.
+    /// The demands of the conditions on the variables of the pattern.
     pub said: Said,
     /// The loops that were bound before anything else.
     pub(super) early: Vec<Range>,

@@ -1,4 +1,4 @@
-//! What the conditions of a rule say of the terms of its variables, so that most instances satisfy them.
+//! The demands of a rule's conditions on the terms of its variables, so that most instances satisfy the conditions.
 
 use egg::{ENodeOrVar, Var};
 use ember_language::rules::{Arg, Call, Rule};

@@ -7,7 +7,7 @@ use ember_values::scalar::Scalar;
 
 /// The end of the lanes of an address.
 enum End {
-    /// That of the loop which its last index counts, or of no lanes.
+    /// The end of the loop that the last index counts; also stands for an address without lanes.
     OfLoop,
     /// A number.
     At(Scalar),
