@@ -66,16 +66,28 @@ fn a_seed_makes_one_program() {
 
 #[test]
 fn a_mutant_has_a_bound_changed_wherever_it_is_mentioned() {
-    let text = "(scf.for (var (depth 0) 0 4 1) 0 4 1
-        (scf.store (at (out %o) (iv (var (depth 0) 0 4 1))) (iv (var (depth 0) 0 4 1))))";
-    let term: Term = text.parse().expect("a term");
-    let made: Vec<String> =
-        mutants(&term, tools().book.signature.table(), &Declarations::default())
-            .iter()
-            .map(|m| m.term.to_string())
-            .collect();
-    let longer: Term = text.replace(" 0 4 1", " 0 5 1").parse().expect("a term");
-    let longer = longer.to_string();
-    assert!(made.contains(&longer), "{made:#?}");
-    assert!(made.iter().all(|other| *other != term.to_string()));
+    let texts = [
+        (
+            "(scf.for (var (depth 0) 0 4 1) 0 4 1
+              (scf.store (at (out %o) (iv (var (depth 0) 0 4 1))) (iv (var (depth 0) 0 4 1))))",
+            "0 4 1",
+        ),
+        (
+            "(slc.callback (exe.for (var (depth 0) 0 4 1) (exe.const 0) (exe.const 4) 1
+              (exe.store (exe.at (exe.out %o) (exe.counter (var (depth 0) 0 4 1))) (exe.const 7))))",
+            "4",
+        ),
+    ];
+    for (text, bounds) in texts {
+        let term: Term = text.parse().expect("a term");
+        let made: Vec<String> =
+            mutants(&term, tools().book.signature.table(), &Declarations::default())
+                .iter()
+                .map(|m| m.term.to_string())
+                .collect();
+        let longer: Term = text.replace(bounds, &bounds.replace('4', "5")).parse().expect("a term");
+        let longer = longer.to_string();
+        assert!(made.contains(&longer), "{made:#?}");
+        assert!(made.iter().all(|other| *other != term.to_string()));
+    }
 }

@@ -16,6 +16,7 @@
 //! original, and `write` is its inverse. Parts that are already written out in full remain unchanged. No operator is
 //! known here: the dialects define each of them.
 
+mod bounds;
 mod names;
 mod pieces;
 mod read;

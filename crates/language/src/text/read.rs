@@ -1,10 +1,11 @@
 //! Reads program text by writing it out in full: the result is an S-expression with the spans of the text, so that
 //! every error is reported at its place in the text.
 
+use super::bounds::contradictions;
 use super::words::{Maker, Words};
 use crate::diagnostic::{Checked, Diagnostic, Span};
 use crate::erase::erased;
-use crate::rules::{Operator, RuleBook, Sort};
+use crate::rules::{Operator, Operators, RuleBook, Sort};
 use crate::sexp::{Kind, Sexp, deeper};
 use crate::term::{Head, Node, Term, Terms, parse_head};
 use egg::{Id, Language, Symbol};
@@ -16,7 +17,12 @@ const MOST_WORDS: usize = 1 << 20;
 
 /// Reads a program.
 pub fn read(text: &Sexp, book: &RuleBook, words: &Words) -> Checked<(Term, Sort)> {
-    let (term, sort) = book.signature.read_term(&written_out(text, words, &[])?)?;
+    let full = written_out(text, words, &[])?;
+    let (term, sort) = book.signature.read_term(&full)?;
+    let contradictions = contradictions(&full, words);
+    if !contradictions.is_empty() {
+        return Err(contradictions);
+    }
     Ok((book.definitions.expand(&term), sort))
 }
 
@@ -311,9 +317,7 @@ impl<'a> Reader<'a> {
         let around = self.words.looped(op)?;
         let bound = |at: usize| {
             let bound = full.get(at)?.as_ref()?;
-            let mut terms = Terms::default();
-            let root = add(&mut terms, bound)?;
-            let plain = erased(&terms.part(root), self.words.signature.table())?;
+            let plain = plain(bound, self.words.signature.table())?;
             Some(sexp(&plain, Id::from(plain.len().checked_sub(1)?), bound.span))
         };
         [around.lo, around.hi, around.step].into_iter().map(bound).collect()
@@ -349,6 +353,13 @@ fn unclear(variable: &Sexp, maker: &Maker) -> Diagnostic {
     let message = "it is not clear what the variable ranges over";
     let help = format!("write `({} NAME …)` with what it ranges over", maker.op);
     Diagnostic::error(message, variable.span, label).with_help(help)
+}
+
+/// Returns a text that is written out in full as a term of one processor.
+pub(super) fn plain(text: &Sexp, operators: &Operators) -> Option<Term> {
+    let mut terms = Terms::default();
+    let root = add(&mut terms, text)?;
+    erased(&terms.part(root), operators)
 }
 
 /// Adds a text that is written out in full.

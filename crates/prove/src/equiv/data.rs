@@ -17,6 +17,9 @@ use std::collections::BTreeMap;
 /// neighbouring elements of one tensor, hold different numbers.
 const BEFORE: u64 = 77;
 
+/// The number of written tensors that hold different numbers before a program runs.
+const TENSORS: u64 = 7;
+
 /// The contents of written tensors before a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
@@ -24,7 +27,8 @@ pub enum Before {
     Zeros,
     /// Other numbers, of which the first is positive and the others have alternating signs.
     Numbers,
-    /// Numbers of the other sign.
+    /// Numbers of the other sign, the greatest of them in the first tensor rather than in the last, so that each of
+    /// two tensors holds the greater number in one of the two trials.
     Negated,
 }
 
@@ -80,9 +84,13 @@ impl Given {
             let Some(shape) = shape(declared, &self.sizes) else { continue };
             let mut tensor = Tensor::zeros(declared.dtype, shape);
             if before != Before::Zeros {
-                let first = u64::from(before == Before::Negated);
+                let (own, most) = (number as u64 % TENSORS, TENSORS - 1);
+                let (first, level) = match before {
+                    Before::Negated => (1, most - own),
+                    _ => (0, own),
+                };
                 for at in 0..tensor.len() {
-                    let size = (BEFORE + 10 * (number as u64 % 7) + at % 10) as f64;
+                    let size = (BEFORE + 10 * level + at % 10) as f64;
                     let positive = at % 2 == first || declared.dtype.is_storage();
                     let number = if positive { size } else { -size };
                     tensor.set(at, Scalar::from_f64(declared.dtype, number));

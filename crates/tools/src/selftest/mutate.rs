@@ -111,20 +111,16 @@ impl Sites<'_> {
             }
             What::Word(Head::Op(_)) => self.operator(tree),
         }
-        let own = tree.looped(self.operators);
+        let looped = tree.looped(self.operators);
         let literals = tree.info(self.operators).map(|info| info.literals.as_slice());
         for (at, part) in tree.parts.iter().enumerate() {
-            // A loop's own variable is no mention of it, and variables that no loop of one processor
-            // binds are left as they are: their bounds are those of loops elsewhere.
+            // A loop's own variable is no mention of it, and variables that no loop of the tree binds are left as
+            // they are: their bounds are those of loops elsewhere.
             let variable = part.info(self.operators).is_some_and(|i| i.makes_variable);
-            if own.is_some_and(|own| at == own.variable) || variable {
+            if looped.is_some_and(|(own, _)| at == own.variable) || variable {
                 continue;
             }
-            let bound = own.filter(|own| at == own.body);
-            let number = bound.and_then(|own| match tree.parts[own.variable].head {
-                What::Variable(number) => Some(number),
-                What::Word(_) => None,
-            });
+            let number = looped.filter(|(own, _)| at == own.body).map(|(_, number)| number);
             self.around.extend(number);
             self.path.push(at);
             self.visit(part, literals.is_some_and(|literals| literals.contains(&at)));
@@ -143,7 +139,7 @@ impl Sites<'_> {
         if let Some((i, j)) = ordered(info) {
             self.add("operands", Change::Swap(i, j));
         }
-        if let Some(own) = tree.looped(self.operators) {
+        if let Some((own, _)) = tree.looped(self.operators) {
             self.add("bounds", Change::Swap(own.lo, own.hi));
         }
         match (&info.operand_kinds[..], &tree.parts[..]) {

@@ -2,6 +2,7 @@
 //! variable has the new bound in all its uses.
 
 use egg::{Id, Language};
+use ember_language::erase::erased;
 use ember_language::make::Make;
 use ember_language::rules::{Loop, OpInfo, Operators};
 use ember_language::sexp::deeper;
@@ -63,15 +64,22 @@ impl Tree {
         }
     }
 
-    /// Where a loop of one processor has its operands.
-    pub fn looped(&self, operators: &Operators) -> Option<Loop> {
-        self.info(operators).and_then(coupled)
+    /// Returns the operands of a loop that binds a name in the tree, and the number of its variable.
+    pub fn looped(&self, operators: &Operators) -> Option<(Loop, usize)> {
+        let own = self.info(operators).and_then(OpInfo::looped)?;
+        match self.parts.get(own.variable)?.head {
+            What::Variable(number) => Some((own, number)),
+            What::Word(_) => None,
+        }
     }
 }
 
-/// The operands of a loop that runs on one processor.
-fn coupled(info: &OpInfo) -> Option<Loop> {
-    info.looped().filter(|_| info.unit.is_none())
+/// Returns the operands of a loop whose own bounds tell what its variable ranges over: one pair of bounds, which has a
+/// meaning on one processor.
+fn telling(term: &Term, node: &Node, operators: &Operators) -> Option<Loop> {
+    let own = operators.of(node)?.looped().filter(|own| own.access.is_none())?;
+    let told = |at: usize| erased(&Terms::of(term, node.children()[at]), operators).is_some();
+    [own.lo, own.hi, own.step].into_iter().all(told).then_some(own)
 }
 
 fn tree(
@@ -87,7 +95,7 @@ fn tree(
             return Tree { head: What::Variable(*number), parts: Vec::new() };
         }
         let children = node.children();
-        let own = operators.of(node).and_then(coupled);
+        let own = telling(term, node, operators);
         let mut parts = Vec::with_capacity(children.len());
         let number = *loops;
         *loops += usize::from(own.is_some());
@@ -115,15 +123,19 @@ fn put(tree: &Tree, operators: &Operators, around: &mut Vec<(usize, Id)>, terms:
                 return known.unwrap_or_else(|| terms.add(Node::op("unbound", &[])));
             }
         };
-        let Some(Loop { variable, lo, hi, step, body, .. }) = tree.looped(operators) else {
+        let Some((Loop { variable, lo, hi, step, body, .. }, number)) = tree.looped(operators)
+        else {
             let parts = tree.parts.iter().map(|part| put(part, operators, around, terms));
             let parts: Vec<Id> = parts.collect();
             return terms.add(Node::new(head, &parts));
         };
         let places = [lo, hi, step];
         let bounds = places.map(|at| put(&tree.parts[at], operators, around, terms));
-        let own =
-            Make::new(operators, |node| terms.add(node)).variable(around.len() as i64, bounds);
+        let range = bounds.map(|bound| match erased(&terms.part(bound), operators) {
+            Some(told) => terms.put(&told),
+            None => bound,
+        });
+        let own = Make::new(operators, |node| terms.add(node)).variable(around.len() as i64, range);
         let mut parts = Vec::with_capacity(tree.parts.len());
         for (at, part) in tree.parts.iter().enumerate() {
             let bound = places.iter().position(|place| *place == at);
@@ -131,13 +143,9 @@ fn put(tree: &Tree, operators: &Operators, around: &mut Vec<(usize, Id)>, terms:
                 _ if at == variable => own,
                 Some(bound) => bounds[bound],
                 None if at == body => {
-                    if let What::Variable(number) = tree.parts[variable].head {
-                        around.push((number, own));
-                    }
+                    around.push((number, own));
                     let id = put(part, operators, around, terms);
-                    if matches!(tree.parts[variable].head, What::Variable(_)) {
-                        around.pop();
-                    }
+                    around.pop();
                     id
                 }
                 None => put(part, operators, around, terms),
