@@ -154,6 +154,9 @@ const EXAMPLES: [&str; 11] = [
     "kg_scorer",
 ];
 
+/// The schedules that divide a program between the units.
+const SCHEDULES: [&str; 5] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3", "search"];
+
 #[test]
 fn examples_are_written_as_the_loops_and_lanes_that_they_are() {
     for name in EXAMPLES {
@@ -167,7 +170,7 @@ fn examples_in_the_dialects_of_both_units_read_back() {
     let levels =
         [[emit::Level::Slc, emit::Level::MlirSlc], [emit::Level::Slcv, emit::Level::MlirSlcv]];
     for name in EXAMPLES {
-        for schedule in ["emb-opt0", "emb-opt1"] {
+        for schedule in SCHEDULES {
             for levels in levels {
                 assert_eq!(reads_back(name, schedule, levels), Ok(()), "{name}, {schedule}");
             }
@@ -179,7 +182,7 @@ fn examples_in_the_dialects_of_both_units_read_back() {
 fn examples_in_the_dialect_of_the_two_halves_read_back() {
     let levels = [emit::Level::Dlc, emit::Level::MlirDlc];
     for name in EXAMPLES {
-        for schedule in ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3", "search"] {
+        for schedule in SCHEDULES {
             assert_eq!(reads_back(name, schedule, levels), Ok(()), "{name}, {schedule}");
         }
     }

@@ -6,6 +6,7 @@ use super::rows::{Output, Row, Rows};
 use super::types::{Elem, Type};
 use ember_language::sexp::Sexp;
 use ember_values::scalar::{DType, Scalar};
+use itertools::Itertools;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -281,4 +282,19 @@ pub(super) fn own_operation(
     let attributes = braced(attributes);
     let (names, types) = (names.join(", "), types.join(", "));
     format!("\"dae.{name}\"({names}){attributes} : ({types}) -> {result}")
+}
+
+/// Returns the lines of a loop of our own dialect before and after its region: the operation, the arguments of the region,
+/// and the types.
+pub(super) fn own_loop(
+    name: &str,
+    operands: &[(String, String)],
+    arguments: &[(String, String)],
+    result: &str,
+) -> [String; 3] {
+    let names = operands.iter().map(|(name, _)| name.as_str()).join(", ");
+    let types = operands.iter().map(|(_, of)| of.as_str()).join(", ");
+    let inside = arguments.iter().map(|(name, of)| format!("{name}: {of}")).join(", ");
+    let first = format!("\"dae.{name}\"({names}) ({{");
+    [first, format!("^bb0({inside}):"), format!("}}) : ({types}) -> {result}")]
 }

@@ -236,7 +236,8 @@ impl<'r, 'a> Lowering<'r, 'a> {
                 .refused("a product that is added to a memory", &operation.at)
                 .with_help_boxed("put `linalg.fill` of the memory with 0 just before it")),
             Kind::Apply | Kind::Least | Kind::Greatest => self.applied(operation),
-            Kind::Loop => self.counted(operation),
+            // The bounds of the execute unit are those of the access unit.
+            Kind::Loop | Kind::Walk => self.counted(operation),
             Kind::AffineLoop => self.affine_loop(operation),
             Kind::Parallel => self.parallel(operation),
             Kind::Branch | Kind::AffineBranch => self.branch(operation),

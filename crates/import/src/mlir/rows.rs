@@ -49,6 +49,8 @@ pub(super) enum Kind {
     Stream,
     /// A load of lanes that the loop around masks.
     StreamLoad,
+    /// A loop of both units inside of what the execute unit does.
+    Walk,
     /// What the execute unit does.
     Callback,
     /// The half of the access unit.
@@ -84,7 +86,7 @@ pub(super) enum Kind {
 }
 
 /// The words of kinds in the table.
-const KINDS: [(&str, Kind); 46] = [
+const KINDS: [(&str, Kind); 47] = [
     ("module", Kind::Module),
     ("function", Kind::Function),
     ("return", Kind::Return),
@@ -116,6 +118,7 @@ const KINDS: [(&str, Kind); 46] = [
     ("product-transposed", Kind::ProductTransposed),
     ("stream", Kind::Stream),
     ("stream-load", Kind::StreamLoad),
+    ("walk", Kind::Walk),
     ("callback", Kind::Callback),
     ("access-half", Kind::AccessHalf),
     ("compute-half", Kind::ComputeHalf),

@@ -3,6 +3,7 @@
 //! the artifact lacks, are in the dialect `dae` of our own; what programs of two halves alone can say is refused.
 
 mod callback;
+mod loops;
 
 use super::lines::{Lines, NoDialect, Value, loaded, own_operation};
 use super::rows::Rows;
@@ -10,11 +11,11 @@ use super::types::{Elem, Type};
 use super::{Kernel, KernelTensor, Purpose};
 use egg::{Id, Language};
 use ember_language::sexp::deeper;
-use ember_language::term::{Head, Term};
+use ember_language::term::{Head, Term, Terms};
 use ember_model::Extent;
 use ember_targets::dlc::Hint;
 use ember_values::scalar::{DType, Scalar};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The state of writing.
 struct Writer<'a> {
@@ -24,6 +25,8 @@ struct Writer<'a> {
     out: Lines,
     /// The streams of the loops around, and the values of the callback.
     known: Vec<FxHashMap<Id, Value>>,
+    /// The variables of the loops of the execute unit alone.
+    counts: FxHashMap<Id, String>,
     sizes: FxHashMap<String, String>,
 }
 
@@ -36,6 +39,7 @@ pub fn slc_text(kernel: &Kernel) -> Result<String, NoDialect> {
         kernel,
         out: Lines::new()?,
         known: vec![FxHashMap::default()],
+        counts: FxHashMap::default(),
         sizes: FxHashMap::default(),
     };
     if let Some(root) = kernel.term.len().checked_sub(1) {
@@ -63,8 +67,24 @@ struct StreamAddress {
     operands: Vec<(String, String)>,
     /// The type of what is there.
     of: Type,
-    /// The end of lanes.
-    end: Option<String>,
+    end: End,
+}
+
+/// The end of an address's lanes, by the name of a stream.
+enum End {
+    /// There are no lanes.
+    One,
+    /// That of the loop that the last index counts, which masks them.
+    OfLoop(String),
+    /// Another one.
+    Below(String),
+}
+
+/// Returns operands with the end that no loop has as the last one, and the attribute that says so.
+fn limited(mut operands: Vec<(String, String)>, end: &End) -> (Vec<(String, String)>, Vec<String>) {
+    let End::Below(end) = end else { return (operands, Vec::new()) };
+    operands.push((end.clone(), streamed(&Type::Scalar(Elem::Index))));
+    (operands, vec!["limited = true".to_owned()])
 }
 
 /// Returns the type of a stream as text.
@@ -108,7 +128,8 @@ impl<'a> Writer<'a> {
                 let (value, of) = self.stream(parts[1])?;
                 let address = self.stream_address(parts[0])?;
                 let operands = [vec![(value, streamed(&of))], address.operands].concat();
-                self.out.line(own_operation("store", &operands, &[], "()"));
+                let (operands, attributes) = limited(operands, &address.end);
+                self.out.line(own_operation("store", &operands, &attributes, "()"));
                 Ok(())
             }
             ("units-loop", parts) => {
@@ -133,7 +154,7 @@ impl<'a> Writer<'a> {
             }
             ("callback", parts) => {
                 // What the callback pops is a stream before it.
-                self.streams_of(parts[0])?;
+                self.streams_of(parts[0], &mut FxHashSet::default())?;
                 self.out.line("slc.callback {");
                 self.known.push(FxHashMap::default());
                 self.out.indent += 1;
@@ -147,12 +168,32 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Writes the streams that a callback pops.
-    fn streams_of(&mut self, id: Id) -> Result<(), NoDialect> {
-        deeper(|| match self.parts(id) {
-            ("popped", parts) => self.stream(parts[0]).map(|_| ()),
-            (_, parts) => parts.into_iter().try_for_each(|part| self.streams_of(part)),
-        })
+    /// Writes the streams that a callback pops, and what the access unit reads ahead for it; those of the loops of both
+    /// units inside are written there.
+    fn streams_of(&mut self, id: Id, seen: &mut FxHashSet<Id>) -> Result<(), NoDialect> {
+        if !seen.insert(id) {
+            return Ok(());
+        }
+        let parts = match self.parts(id) {
+            ("popped", parts) => return self.stream(parts[0]).map(|_| ()),
+            ("exec-fetched", parts) => {
+                let operands = self.stream_address(parts[0])?.operands;
+                self.out.line(own_operation("prefetch", &operands, &[], "()"));
+                vec![parts[1]]
+            }
+            ("exec-walk", parts) => {
+                self.stream(parts[1])?;
+                self.stream(parts[2])?;
+                parts[3..5].to_vec()
+            }
+            ("exec-walk-reduce", parts) => {
+                self.stream(parts[2])?;
+                self.stream(parts[3])?;
+                [&parts[4..6], &parts[7..8]].concat()
+            }
+            (_, parts) => parts,
+        };
+        parts.into_iter().try_for_each(|part| deeper(|| self.streams_of(part, seen)))
     }
 
     /// Returns what is known of a node, or computes it.
@@ -178,12 +219,17 @@ impl<'a> Writer<'a> {
             ("stream-load", parts) => {
                 let address = writer.stream_address(parts[1])?;
                 let hint = writer.term[parts[0]].name().and_then(Hint::parse);
-                let attributes: &[String] = match hint {
-                    Some(Hint::NonTemporal) => &["nontemporal = true".to_owned()],
-                    _ => &[],
-                };
+                let hint = hint.filter(|hint| *hint == Hint::NonTemporal);
+                let hint = hint.map(|_| "nontemporal = true".to_owned());
                 let StreamAddress { operands, of, end } = address;
-                let text = loaded(&operands, attributes, &streamed(&of), end.as_deref());
+                let (operands, ends) = limited(operands, &end);
+                let attributes: Vec<String> = hint.into_iter().chain(ends).collect();
+                let stream = streamed(&of);
+                let text = match end {
+                    End::Below(_) => own_operation("mem_stream", &operands, &attributes, &stream),
+                    End::OfLoop(end) => loaded(&operands, &attributes, &stream, Some(&end)),
+                    End::One => loaded(&operands, &attributes, &stream, None),
+                };
                 Ok((writer.out.define(text), of))
             }
             ("stream-apply", parts) => {
@@ -223,7 +269,7 @@ impl<'a> Writer<'a> {
     /// Returns the stream of a loop's variable.
     fn variable(&self, id: Id) -> Result<Value, NoDialect> {
         let found = self.known.iter().rev().find_map(|known| known.get(&id));
-        found.cloned().ok_or_else(|| NoDialect("a loop of both units in a callback".to_owned()))
+        found.cloned().ok_or_else(|| NoDialect("a variable outside of its loop".to_owned()))
     }
 
     /// Returns a number or size.
@@ -307,11 +353,15 @@ impl<'a> Writer<'a> {
         let (tensor, places) = self.address(id, forms)?;
         let mut of = Type::Scalar(Elem::of(tensor.dtype));
         let mut operands = vec![(format!("%{}", tensor.name), memory(tensor))];
-        let mut end = None;
+        let mut end = End::One;
         for place in places {
             let place = match self.parts(place) {
                 ("stream-lanes", parts) => {
-                    end = Some(self.stream(parts[1])?.0);
+                    let name = self.stream(parts[1])?.0;
+                    end = match self.counts_to(parts[2], parts[1]) {
+                        true => End::OfLoop(name),
+                        false => End::Below(name),
+                    };
                     of = self.lanes(parts[0], Elem::of(tensor.dtype));
                     parts[2]
                 }
@@ -321,6 +371,17 @@ impl<'a> Writer<'a> {
             operands.push((name, streamed(&own)));
         }
         Ok(StreamAddress { operands, of, end })
+    }
+
+    /// Returns true if a stream counts a loop to an end, which is a number or a size.
+    fn counts_to(&self, place: Id, end: Id) -> bool {
+        let ("stream-index", variable) = self.parts(place) else { return false };
+        let ("variable", range) = self.parts(variable[0]) else { return false };
+        let plain = |id: Id| match self.parts(id) {
+            ("stream-constant", parts) => parts[0],
+            _ => id,
+        };
+        Terms::of(self.term, plain(end)) == Terms::of(self.term, range[2])
     }
 
     /// Returns the type of some lanes.

@@ -230,7 +230,7 @@ impl<'a> Lowering<'_, 'a> {
     pub(super) fn reduction<'o>(&self, operation: &'o Operation<'a>) -> Option<Reduction<'o>> {
         let region = operation.regions.first()?;
         let carried = operation.groups.last().copied().unwrap_or(0);
-        let loops = matches!(operation.kind, Kind::Loop | Kind::AffineLoop);
+        let loops = matches!(operation.kind, Kind::Loop | Kind::Walk | Kind::AffineLoop);
         let ([_, (argument, _)], 1, true) = (&region.arguments[..], carried, loops) else {
             return None;
         };
@@ -268,11 +268,14 @@ impl<'a> Lowering<'_, 'a> {
             | Kind::MaskedLoad
             | Kind::Stream
             | Kind::StreamLoad
+            | Kind::StreamCopies
+            | Kind::StreamIndex
+            | Kind::Prefetch
             | Kind::Fold
             | Kind::Apply
             | Kind::Least
             | Kind::Greatest => true,
-            Kind::Loop | Kind::AffineLoop => self.reduction(operation).is_some(),
+            Kind::Loop | Kind::Walk | Kind::AffineLoop => self.reduction(operation).is_some(),
             _ => false,
         }
     }

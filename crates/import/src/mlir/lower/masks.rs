@@ -47,8 +47,8 @@ impl<'a> Lowering<'_, 'a> {
         }
     }
 
-    /// Returns the number of lanes of a run that are active.
-    fn active(&self, end: Id, place: Id) -> Active {
+    /// Returns the number of lanes of a run that are active; `None` for all of them.
+    fn active(&self, end: Id, place: Id, count: u64) -> Option<Active> {
         let (mut number, mut parts) = (0_i64, BTreeMap::<Id, i64>::new());
         let mut open = vec![(end, 1_i64), (place, -1)];
         while let Some((term, times)) = open.pop() {
@@ -69,7 +69,8 @@ impl<'a> Lowering<'_, 'a> {
             }
         }
         parts.retain(|_, times| *times != 0);
-        Active { parts: parts.into_iter().collect(), number }
+        let all = parts.is_empty() && u64::try_from(number).is_ok_and(|n| n >= count);
+        (!all).then(|| Active { parts: parts.into_iter().collect(), number })
     }
 
     /// Checks that the operands of the current operation have all lanes.
@@ -154,7 +155,7 @@ impl<'a> Lowering<'_, 'a> {
         };
         let end = self.end(mask, *place, masked)?;
         let lanes = self.lanes(i64::try_from(*count).unwrap_or(i64::MAX), end, *place)?;
-        self.has_lanes(Some(self.active(end, *place)), masked)?;
+        self.has_lanes(self.active(end, *place, *count), masked)?;
         Ok((memory, self.placed(memory, &[before, &[lanes]].concat())?))
     }
 
@@ -186,22 +187,23 @@ impl<'a> Lowering<'_, 'a> {
         self.put(memory, address, value)
     }
 
-    /// Lowers a stream of lanes, which are those of the loop that the last index counts.
+    /// Lowers a stream of lanes.
     pub(super) fn stream_load(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
         let [memory, places @ ..] = &operation.operands[..] else {
             return Err(self.refused("a stream of a memory", &operation.at));
         };
-        let elem = self.memory_type(memory, operation.types.first())?;
+        let said = operation.ins.as_ref().map_or(operation.types.first(), |ins| ins.first());
+        let elem = self.memory_type(memory, said)?;
         let Some(of @ Type::Vector(count, _)) =
             operation.types.last().filter(|of| of.elem() == Some(elem))
         else {
             return Err(self.refused("lanes of the memory's type are loaded", &operation.at));
         };
-        let (memory, address) = self.in_loop((memory, places), *count, &operation.at)?;
+        let (memory, address) = self.lanes_of(operation, (memory, places), *count)?;
         self.loaded_from(operation, memory, address, of.clone())
     }
 
-    /// Lowers a store of the access unit, whose lanes are those of the loop that the last index counts.
+    /// Lowers a store of the access unit.
     pub(super) fn unit_store(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
         let [stored, memory, places @ ..] = &operation.operands[..] else {
             return Err(self.refused("a store has a value and a memory", &operation.at));
@@ -211,7 +213,7 @@ impl<'a> Lowering<'_, 'a> {
         let (value, of) = self.number(stored)?;
         self.same(stored, &of, &of.of(elem))?;
         let (memory, address) = match of {
-            Type::Vector(count, _) => self.in_loop((memory, places), count, &operation.at)?,
+            Type::Vector(count, _) => self.lanes_of(operation, (memory, places), count)?,
             _ => {
                 let indices: Vec<Id> =
                     places.iter().map(|place| self.index(place)).collect::<Result<_, _>>()?;
@@ -222,23 +224,28 @@ impl<'a> Lowering<'_, 'a> {
         self.put(memory, address, value)
     }
 
-    /// Returns the memory and address of lanes that the loop masks which the last index counts.
-    fn in_loop(
+    /// Returns the memory and address of lanes, which end below the last operand if the operation says so, else with the
+    /// loop that the last index counts.
+    fn lanes_of(
         &mut self,
+        operation: &Operation<'a>,
         (memory, places): (&Use, &[Use]),
         count: u64,
-        at: &Range<usize>,
     ) -> Result<(usize, Id), Refused> {
-        let indices: Vec<Id> =
+        let at = &operation.at;
+        let mut indices: Vec<Id> =
             places.iter().map(|place| self.index(place)).collect::<Result<_, _>>()?;
         let memory = self.memory(memory)?;
-        let end = indices.last().and_then(|place| self.loop_end(*place));
+        let end = match operation.attribute("limited") {
+            Some("true") => indices.pop(),
+            _ => indices.last().and_then(|place| self.loop_end(*place)),
+        };
         let (Some(end), Some((place, before))) = (end, indices.split_last()) else {
             let message = "the last index of lanes is the variable of a loop, which masks them";
             return Err(self.refused(message, at));
         };
         let lanes = self.lanes(i64::try_from(count).unwrap_or(i64::MAX), end, *place)?;
-        self.has_lanes(Some(self.active(end, *place)), at)?;
+        self.has_lanes(self.active(end, *place, count), at)?;
         Ok((memory, self.placed(memory, &[before, &[lanes]].concat())?))
     }
 

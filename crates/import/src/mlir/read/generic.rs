@@ -54,6 +54,7 @@ fn groups(operation: &Operation<'_>) -> Vec<usize> {
     let all = operation.operands.len();
     match operation.kind {
         Kind::Loop => vec![1, 1, 1, all.saturating_sub(3)],
+        Kind::Walk => vec![1, 1, 1, 2, all.saturating_sub(5)],
         Kind::AffineLoop => {
             let of = |at: usize| operation.maps.get(at).map_or(0, |map| map.operands);
             vec![of(0), of(1), all.saturating_sub(of(0) + of(1))]

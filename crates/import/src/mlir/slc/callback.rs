@@ -1,11 +1,13 @@
 //! Callbacks: the statements and values of the execute unit.
 
-use super::{NoDialect, Value, Writer, memory};
+use super::loops::{Folded, Looped};
+use super::{NoDialect, Value, Writer, memory, streamed};
 use crate::mlir::lines::Whole;
 use crate::mlir::types::{Elem, Type};
 use egg::Id;
 use ember_language::sexp::deeper;
 use ember_values::scalar::DType;
+use rustc_hash::FxHashMap;
 
 /// An element of a tensor, or a run of elements under a mask.
 struct Place {
@@ -20,25 +22,44 @@ impl Writer<'_> {
     pub(super) fn executed(&mut self, id: Id) -> Result<(), NoDialect> {
         deeper(|| match (self.parts(id).0, &self.parts(id).1[..]) {
             ("exec-sequence", parts) => parts.iter().try_for_each(|part| self.executed(*part)),
-            ("exec-store", &[address, value]) => {
-                let (value, _) = self.value(value)?;
-                let place = self.place(address)?;
-                self.store(&place, &value);
-                Ok(())
+            ("exec-nothing", _) => Ok(()),
+            ("exec-loop", &[variable, lo, hi, step, body]) => {
+                self.repeat(&Looped { variable, access: None, bounds: [lo, hi, step] }, body)
             }
-            ("exec-accumulate", &[fold, address, added]) => {
-                let place = self.place(address)?;
-                let before = self.load(&place);
-                let added = self.value(added)?;
-                let fold = self.term[fold].to_string();
-                let (after, _) = self.out.apply(&fold, vec![before, added])?;
-                self.store(&place, &after);
-                Ok(())
+            ("exec-walk", &[variable, from, to, lo, hi, step, body]) => {
+                let access = Some([from, to]);
+                self.repeat(&Looped { variable, access, bounds: [lo, hi, step] }, body)
             }
+            ("exec-store", &[address, value]) => self.apart(|writer| {
+                let (value, _) = writer.value(value)?;
+                let place = writer.place(address)?;
+                writer.store(&place, &value);
+                Ok(())
+            }),
+            ("exec-accumulate", &[fold, address, added]) => self.apart(|writer| {
+                let place = writer.place(address)?;
+                let before = writer.load(&place);
+                let added = writer.value(added)?;
+                let fold = writer.term[fold].to_string();
+                let (after, _) = writer.out.apply(&fold, vec![before, added])?;
+                writer.store(&place, &after);
+                Ok(())
+            }),
             ("exec-product", parts) => self.product(false, parts),
             ("exec-product-transposed", parts) => self.product(true, parts),
             _ => self.refused(id),
         })
+    }
+
+    /// Writes a statement whose values are known nowhere else, since memory may be another after it.
+    fn apart(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> Result<(), NoDialect>,
+    ) -> Result<(), NoDialect> {
+        self.known.push(FxHashMap::default());
+        write(self)?;
+        self.known.pop();
+        Ok(())
     }
 
     /// Writes a product of whole matrices.
@@ -111,15 +132,18 @@ impl Writer<'_> {
         });
     }
 
+    /// Pops a stream.
+    fn popped(&mut self, (stream, of): &Value) -> Value {
+        let pop = format!("slc.from_stream {stream} : {} to {of}", streamed(of));
+        (self.out.define(pop), of.clone())
+    }
+
     /// Returns a value of the execute unit.
-    fn value(&mut self, id: Id) -> Result<Value, NoDialect> {
+    pub(super) fn value(&mut self, id: Id) -> Result<Value, NoDialect> {
         self.kept(id, |writer| match (writer.parts(id).0, &writer.parts(id).1[..]) {
             ("popped", &[stream]) => {
-                let (stream, of) = writer.stream(stream)?;
-                let name = writer
-                    .out
-                    .define(format!("slc.from_stream {stream} : !slc.stream<{of}> to {of}"));
-                Ok((name, of))
+                let stream = writer.stream(stream)?;
+                Ok(writer.popped(&stream))
             }
             ("exec-constant", &[value]) => writer.number(value),
             ("exec-broadcast", &[count, value]) => {
@@ -134,9 +158,33 @@ impl Writer<'_> {
                     None => writer.refused(to),
                 }
             }
-            ("exec-load", &[address]) => {
+            ("exec-load", &[address]) | ("exec-fetched", &[_, address]) => {
                 let place = writer.place(address)?;
                 Ok(writer.load(&place))
+            }
+            ("exec-counter", &[variable]) => match writer.counts.get(&variable) {
+                Some(count) => Ok((count.clone(), Type::Scalar(Elem::Index))),
+                None => {
+                    let stream = writer.variable(variable)?;
+                    Ok(writer.popped(&stream))
+                }
+            },
+            ("exec-held", &[value]) => writer.value(value),
+            ("exec-fold", &[fold, lanes]) => {
+                let lanes = writer.value(lanes)?;
+                let fold = writer.term[fold].to_string();
+                Ok(writer.out.fold(&fold, lanes))
+            }
+            ("exec-reduce", &[fold, variable, lo, hi, step, start, value]) => writer.reduce(
+                &Looped { variable, access: None, bounds: [lo, hi, step] },
+                &Folded { fold, start, value },
+            ),
+            ("exec-walk-reduce", &[fold, variable, from, to, lo, hi, step, start, value]) => {
+                let access = Some([from, to]);
+                writer.reduce(
+                    &Looped { variable, access, bounds: [lo, hi, step] },
+                    &Folded { fold, start, value },
+                )
             }
             (_, []) => writer.number(id),
             ("", parts) => {
