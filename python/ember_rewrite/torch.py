@@ -43,9 +43,7 @@ class Part(torch.nn.Module):
         self.options = options
         self.program: Any = None
         self.shapes: list[torch.Size] | None = None
-        (results,) = next(node for node in graph.graph.nodes if node.op == "output").args
-        self.is_tuple = isinstance(results, (tuple, list))
-        self.dtypes = [node.meta["val"].dtype for node in (results if self.is_tuple else [results])]
+        self.is_tuple, self.dtypes = _results(graph)
 
     def forward(self, *inputs: torch.Tensor) -> Any:
         shapes = [value.shape for value in inputs]
@@ -55,8 +53,7 @@ class Part(torch.nn.Module):
         if self.program is None:
             return self.graph(*inputs)
         results = self.program(*inputs)
-        results = results if isinstance(results, tuple) else (results,)
-        results = tuple(value.to(dtype) for value, dtype in zip(results, self.dtypes))
+        results = _as_dtypes(results, self.dtypes)
         return results if self.is_tuple else results[0]
 
     def _compiled(self, inputs: Sequence[torch.Tensor]) -> Any:
@@ -113,6 +110,23 @@ def partitioned(module: torch.nn.Module, inputs: Sequence[torch.Tensor], options
     return whole
 
 
+def _results(graph: torch.fx.GraphModule) -> tuple[bool, list[torch.dtype | None]]:
+    """Returns True if a graph returns a tuple, and the types of what it returns, as far as it says them."""
+    (results,) = next(node for node in graph.graph.nodes if node.op == "output").args
+    is_tuple = isinstance(results, (tuple, list))
+    known = [
+        node.meta.get("val", node.meta.get("example_value")) if isinstance(node, torch.fx.Node) else None
+        for node in (results if is_tuple else [results])
+    ]
+    return is_tuple, [value.dtype if isinstance(value, torch.Tensor) else None for value in known]
+
+
+def _as_dtypes(results: Any, dtypes: Sequence[torch.dtype | None]) -> tuple[Any, ...]:
+    """Returns results as tensors of these types, where they are known."""
+    results = results if isinstance(results, (tuple, list)) else (results,)
+    return tuple(value if dtype is None else value.to(dtype) for value, dtype in zip(results, dtypes))
+
+
 def _is_aten(target: Any) -> bool:
     return isinstance(target, torch._ops.OpOverload) and target.namespace == "aten"
 
@@ -138,6 +152,7 @@ class Compiled:
         self.options = options
         names = [node.target for node in graph.graph.nodes if node.op == "placeholder"]
         self.belongs = ["_parameters_" in name or "_buffers_" in name for name in names]
+        _, self.dtypes = _results(graph)
         self.program: Any = None
         self.version: list[tuple[int, int]] | None = None
         """The addresses and versions of the held tensors; None before the first call."""
@@ -168,13 +183,14 @@ class Compiled:
             self.version = version
             self.program = self._compiled(held, free)
             self.native = None
-            if isinstance(self.program, NativeProgram) and not self.program.copies:
+            # A program has numbers for truth values.
+            as_is = torch.bool not in self.dtypes
+            if as_is and isinstance(self.program, NativeProgram) and not self.program.copies:
                 addresses = [(place, value.data_ptr()) for place, value in held.items()]
                 self.native = (self.program, [n for n in range(len(inputs)) if n not in held], addresses)
         if self.program is None:
             return self.graph(*inputs)
-        results = self.program(*free)
-        return results if isinstance(results, (tuple, list)) else (results,)
+        return _as_dtypes(self.program(*free), self.dtypes)
 
     def _compiled(self, held: dict[int, torch.Tensor], free: Sequence[Any]) -> Any:
         """Compiles the graph, or its parts; returns None, and says why, if nothing has a counterpart."""

@@ -111,6 +111,14 @@ def test_parts_of_a_graph_are_compiled(name, caplog):
     assert not any("runs a part" in line or "runs a graph" in line for line in said), said
 
 
+def test_truth_values_are_no_numbers():
+    """A mask that a compiled part computes selects what PyTorch takes."""
+    fast = torch.compile(lambda x, y: x[(x * 2) > y], backend="ember", dynamic=False)
+    x, y = torch.randn(32), torch.randn(32)
+    with torch.no_grad():
+        close(fast(x, y), x[(x * 2) > y])
+
+
 def test_gradients_stay_pytorchs(caplog):
     caplog.set_level(logging.INFO, "ember_rewrite")
     module = torch.nn.EmbeddingBag(50, 8, mode="sum")
