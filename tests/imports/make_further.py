@@ -124,6 +124,30 @@ class InPlace(nn.Module):
         return first + y[1]
 
 
+class Loops(nn.Module):
+    "a normalised convolution over edges and a loop at each node, and sums over edges in both directions"
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(4, 4) * 0.3)
+
+    def forward(self, x, edges):
+        n = x.shape[0]
+        i, j = torch.cat([edges, torch.arange(n).expand(2, -1)], 1)
+        d = torch.zeros(n).scatter_add(0, j, torch.ones(j.shape[0])).rsqrt()
+        rows = torch.zeros(n, 4).index_add(0, j, (x @ self.w)[i] * (d[i] * d[j]).unsqueeze(-1))
+        both = torch.cat([edges, edges.flip(0)], 1)
+        return rows, torch.zeros(n, 4).index_add(0, both[1], x[both[0]])
+
+
+class Masked(nn.Module):
+    "selects edges by a mask"
+
+    def forward(self, x, edges):
+        kept = edges[:, edges[0] != edges[1]]
+        return torch.zeros_like(x).index_add(0, kept[1], x[kept[0]])
+
+
 EDGES = torch.stack([R(7, 15), R(7, 15)])
 MODELS = {
     "heads": (Heads(), (R(20, 2, 5),), None),
@@ -133,6 +157,8 @@ MODELS = {
     "cells": (Cells(), (N(7, 4), EDGES), None),
     "gat_heads": (GatHeads(), (N(7, 6), EDGES), None),
     "padded": (Padded(), (R(30, 12), torch.tensor([0, 4, 4, 9]), R(3, 4, 5)), None),
+    "loops": (Loops(), (N(7, 4), EDGES), None),
+    "bad/masked": (Masked(), (N(7, 4), EDGES), None),
     "bad/overwritten": (InPlace(), (N(3, 4),), None),
 }
 

@@ -4,6 +4,7 @@ mod by_place;
 mod composed;
 mod dimensions;
 mod einsum;
+mod joined;
 mod places;
 mod rows;
 mod segments;

@@ -37,6 +37,9 @@ impl Builder {
         if let Some(inside) = self.reshaped_before(x, &shape, DEEPEST)? {
             return Ok(inside);
         }
+        if let Some(parts) = self.reshape_parts(x, &shape)? {
+            return Ok(parts);
+        }
         let elem = self.elem(x);
         self.add(Op::Reshape, vec![x], shape, elem)
     }
@@ -196,6 +199,9 @@ impl Builder {
             let places =
                 self.iota(first as i64, step as i64, n.div_ceil(step), Elem::Of(DType::I64))?;
             return self.gather(x, axis as i64, places);
+        }
+        if let Some(parts) = self.slice_parts(x, axis, [first as i64, end])? {
+            return Ok(parts);
         }
         self.add(Op::Slice { axis, first }, vec![x], shape, elem)
     }

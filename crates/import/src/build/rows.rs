@@ -133,7 +133,11 @@ impl Builder {
     fn positions(&self, index: Id) -> Result<(), Problem> {
         match self.elem(index) {
             Elem::Of(DType::I32 | DType::I64) => Ok(()),
-            _ => Err(misfit("positions are i32 or i64")),
+            Elem::Bool => Err(misfit(
+                "a mask selects as many rows as the data says, and extents are known before the data; keep all \
+                 rows, and choose with `where` what counts",
+            )),
+            Elem::Of(_) => Err(misfit("positions are i32 or i64")),
         }
     }
 
@@ -145,13 +149,10 @@ impl Builder {
             return Ok(columns);
         }
         let front = self.axis_first(x, axis)?;
-        let (own, wanted) = (self.shape(front), self.shape(index));
+        let wanted = self.shape(index);
         let n = self.flat(&wanted)?;
-        let flat = self.reshape(index, vec![n.clone()])?;
-        let mut shape = vec![n];
-        shape.extend(own.iter().skip(1).cloned());
-        let elem = self.elem(x);
-        let rows = self.add(Op::Gather, vec![front, flat], shape, elem)?;
+        let flat = self.reshape(index, vec![n])?;
+        let rows = self.rows_at(front, flat)?;
         let rows = self.first_to_axis(rows, axis)?;
         let mut shape = self.shape(rows);
         shape.splice(axis..=axis, wanted);
@@ -272,7 +273,10 @@ impl Builder {
             let done = self.reshape(done, own)?;
             return self.first_to_axis(done, axis);
         }
-        let done = self.add(Op::Scatter(word.to_owned()), vec![table, index, rows], own, elem)?;
+        let done = match self.scatter_parts(word, table, index, rows)? {
+            Some(done) => done,
+            None => self.add(Op::Scatter(word.to_owned()), vec![table, index, rows], own, elem)?,
+        };
         self.first_to_axis(done, axis)
     }
 
