@@ -142,8 +142,11 @@ impl Model<'_> {
             Hint::NonTemporal => 1.0,
             Hint::Temporal | Hint::TemporalL2 => self.misses(address) * (1.0 + POLLUTION),
         };
+        let known = || self.workload.past_l2.get(&address.tensor?).copied();
+        let through_l2 = (hint == Hint::TemporalL2).then(known).flatten();
         self.stream(term, &mut summary, |stream| {
             stream.stride = address.stride;
+            stream.through_l2 = through_l2;
             stream.loads = true;
             stream.misses = misses;
             stream.past_l2 = address.tensor.filter(|_| hint != Hint::TemporalL2);
