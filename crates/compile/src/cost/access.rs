@@ -2,7 +2,7 @@
 
 use super::term::Priced;
 use super::{Model, StreamUse, Summary};
-use egg::Id;
+use egg::{Id, Symbol};
 use ember_analysis::effects::variable_key;
 use ember_language::rules::{Kind, Loop, Unit};
 use ember_language::term::Node;
@@ -172,7 +172,11 @@ impl Model<'_> {
     /// Returns the share of evaluations in which a comparison of offsets, which is 1 if the bag has entries, is not 0.
     fn occupied(&self, op: BinaryOp, lo: &Summary, hi: &Summary) -> f64 {
         let compared = op.is_strict();
-        let offsets = lo.tensor.filter(|tensor| compared && hi.tensor == Some(*tensor));
+        self.occupied_share(lo.tensor.filter(|tensor| compared && hi.tensor == Some(*tensor)))
+    }
+
+    /// Returns the share of bags with entries, by the tensor of their offsets; all of them if it is not known.
+    pub(super) fn occupied_share(&self, offsets: Option<Symbol>) -> f64 {
         offsets.and_then(|tensor| self.workload.occupied.get(&tensor).copied()).unwrap_or(1.0)
     }
 }
