@@ -110,6 +110,11 @@ impl Pipe {
         Pipe { calendar: Calendar::new(1), ticks: Divisor::new(ticks) }
     }
 
+    /// Returns the number of lines that it moves by a cycle if it never rests.
+    pub(crate) fn most(&self, by: u64) -> u64 {
+        self.ticks.of(by << 10)
+    }
+
     /// Moves a line at or after `at`; returns the cycles of its start and its arrival.
     #[inline]
     pub(crate) fn transfer(&mut self, at: u64) -> (u64, u64) {

@@ -48,7 +48,7 @@ pub(crate) struct StreamState {
     pub(crate) lanes: usize,
     pub(crate) values: Vec<u64>,
     pub(crate) ready: Vec<u64>,
-    /// If the stream is only prefetched, the lines that it had requested by the end of each element.
+    /// If the stream is throttled, the lines that it had requested by the end of each element.
     pub(crate) requested: Vec<u64>,
     /// The line requested last plus one, and its arrival: neighbours share a request.
     line: u64,
@@ -71,7 +71,7 @@ impl StreamState {
             lanes,
             values: vec![constant.unwrap_or(0); records * lanes],
             ready: vec![0; records],
-            requested: vec![0; if stream.dropped { records } else { 0 }],
+            requested: vec![0; if stream.throttled() { records } else { 0 }],
             line: 0,
             line_ready: 0,
         }

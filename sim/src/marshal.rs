@@ -295,6 +295,10 @@ impl Sim<'_> {
         if !self.complete(unit.last, record) {
             return false;
         }
+        for &stream in &self.access.units[u].throttled {
+            let requested = &self.streams[stream].requested;
+            self.throttle.pass(stream, requested[ring(record, requested.len())]);
+        }
         let slot = ring(record, self.units[u].records.len());
         let last = self.units[u].records[slot] == Record::LastIteration;
         self.marshaller.traversing[u] = !last;

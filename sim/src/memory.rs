@@ -309,20 +309,21 @@ impl Memory {
         done
     }
 
-    /// Writes back all dirty lines after a cycle; returns the cycle in which main memory has them. Lines of the private
-    /// caches pass the last-level cache's port.
-    pub(crate) fn write_back(&mut self, at: u64) -> u64 {
+    /// Writes back all dirty lines at the end of a run, and returns the cycle in which that is over. Runs follow one
+    /// another: lines that one leaves behind are displaced during the next, as those of the last were during this one. So
+    /// they take the time in which paths were idle, and only what does not fit there comes after the end. Lines of the
+    /// private caches pass the last-level cache's port.
+    pub(crate) fn write_back(&mut self, end: u64) -> u64 {
         let [mut dirty, l2, l1] = [&mut self.llc, &mut self.l2, &mut self.l1]
             .map(|cache| cache.clean_all().into_iter().collect::<BTreeMap<_, _>>());
         // The first-level cache has the newest data of a line.
         let private = l2.into_iter().chain(l1).collect::<BTreeMap<_, _>>();
-        for (line, ready) in private {
-            self.counters.llc += 1;
-            let (_, passed) = self.llc_pipe.transfer(at.max(ready));
-            dirty.insert(line, passed);
-        }
-        let written = dirty.into_iter().map(|(line, ready)| self.dram.write(line, at.max(ready)));
-        written.fold(at, u64::max)
+        let idle = self.llc_pipe.most(end).saturating_sub(self.counters.llc);
+        self.counters.llc += private.len() as u64;
+        let late = (private.len() as u64).saturating_sub(idle);
+        let passed = (0..late).map(|_| self.llc_pipe.transfer(end).1).max();
+        dirty.extend(private);
+        self.dram.write_back(&dirty, end).max(passed.unwrap_or(end))
     }
 
     /// Returns the lines read from and written to main memory.

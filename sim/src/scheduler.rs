@@ -127,8 +127,7 @@ impl Sim<'_> {
             streams: access.streams.iter().map(|s| StreamState::new(s, access)).collect(),
             outstanding: Slots::new(machine.access.outstanding),
             throttle: Throttle::new(
-                access.streams.len(),
-                machine.access.prefetch_bytes / lines.bytes() / access.prefetched().max(1),
+                access.shares_of_l2(machine.access.prefetch_bytes / lines.bytes(), lines.bytes()),
             ),
             request_port: Calendar::new(machine.access.requests_per_cycle),
             data: DataQueue::new(&machine.queue, lines),

@@ -1,16 +1,17 @@
-//! The throttle of prefetches: how far the access unit may read into the core's L2 ahead of the execute unit.
+//! The throttle: how far the access unit may read into the core's L2 ahead of the execute unit, for prefetches and for
+//! loads that allocate there.
 //!
-//! Each stream that is prefetched counts the lines that it has requested. When the marshaller passes one of its
+//! Each such stream counts the lines that it has requested. When the marshaller passes one of its
 //! elements, the count is filed under the next item (token or operand) that it will push; when the execute unit has
 //! finished with that item, the lines up to the count no longer need room in the L2.
 
 use std::collections::VecDeque;
 
-/// The lines that the prefetched streams are ahead of the execute unit.
+/// The lines that the throttled streams are ahead of the execute unit.
 #[derive(Debug)]
 pub(crate) struct Throttle {
-    /// The lines that one stream may be ahead.
-    limit: u64,
+    /// Indexed by stream: the lines that it may be ahead.
+    limits: Vec<u64>,
     /// Indexed by stream: the lines requested, and those of them that need no room.
     streams: Vec<(u64, u64)>,
     /// The lines that the execute unit has not reached: the item, the stream, and the lines requested up to there.
@@ -21,11 +22,11 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
-    /// Builds the throttle of some streams, each of which may be `limit` lines ahead.
-    pub(crate) fn new(streams: usize, limit: u64) -> Throttle {
+    /// Builds the throttle of some streams, each of which may be so many lines ahead.
+    pub(crate) fn new(limits: Vec<u64>) -> Throttle {
         Throttle {
-            limit,
-            streams: vec![(0, 0); streams],
+            streams: vec![(0, 0); limits.len()],
+            limits,
             ahead: VecDeque::new(),
             pushed: 0,
             taken: 0,
@@ -36,7 +37,7 @@ impl Throttle {
     #[inline]
     pub(crate) fn holds(&self, stream: usize) -> bool {
         let (requested, returned) = self.streams[stream];
-        requested - returned >= self.limit
+        requested - returned >= self.limits[stream]
     }
 
     /// Counts a requested line of a stream.
@@ -89,7 +90,7 @@ mod tests {
 
     #[test]
     fn lines_return_when_the_execute_unit_is_past_the_item_that_follows_them() {
-        let mut throttle = Throttle::new(2, 3);
+        let mut throttle = Throttle::new(vec![3, 3]);
         for _ in 0..3 {
             assert!(!throttle.holds(1));
             throttle.request(1);

@@ -132,9 +132,18 @@ fn energy_is_the_sum_of_its_parts_and_grows_with_work() {
     }
 }
 
-/// Builds sums of rows that the core loads itself, by indices that the access unit marshals; the access unit may
-/// prefetch the rows into the core's L2.
-fn loaded(lanes: u32, ahead: bool) -> Program {
+/// What the access unit does with rows that the core loads itself.
+#[derive(Clone, Copy, PartialEq)]
+enum Ahead {
+    Nothing,
+    /// It prefetches them into the core's L2.
+    Prefetched,
+    /// It loads and marshals the first element of each, through the core's L2.
+    Loaded,
+}
+
+/// Builds sums of rows that the core loads itself, by indices that the access unit marshals.
+fn loaded(lanes: u32, ahead: Ahead) -> Program {
     let mut p = Builder::new("loaded");
     let k = p.lookups();
     let limit = Some(Lanes { count: lanes, limit: p.size(DIM) });
@@ -150,7 +159,10 @@ fn loaded(lanes: u32, ahead: bool) -> Program {
         Box::new(reg(sum)),
         Box::new(Expr::Load(Box::new(row))),
     );
-    let body = vec![Stmt::Pop(number), Stmt::Set(sum, next)];
+    let mut body = vec![Stmt::Pop(number), Stmt::Set(sum, next)];
+    if ahead == Ahead::Loaded {
+        body.insert(0, Stmt::Pop(p.register("first", f32s(1))));
+    }
     let rows = Loop { var: rl, lo: reg(lo), hi: reg(hi), step: 1, body };
     let store = Stmt::Store(out(reg(rb), int(0), lanes), reg(sum));
     let body =
@@ -159,10 +171,12 @@ fn loaded(lanes: u32, ahead: bool) -> Program {
     let all = p.case("all", vec![Stmt::Walk(k.b, bags)]);
     p.ite(k.b, vec![Action::Operand(k.lo), Action::Operand(k.hi), Action::Traverse(k.l)]);
     let mut actions = vec![Action::Operand(k.row)];
-    if ahead {
+    if ahead != Ahead::Nothing {
+        let (lanes, limit) = if ahead == Ahead::Prefetched { (lanes, limit) } else { (1, None) };
         let addr = Addr { tensor: TABLE, index: vec![k.row, k.zero], lanes: limit };
         let row = p.stream(f32s(lanes), StreamKind::Mem { addr, hint: Hint::TemporalL2 });
-        actions.insert(0, Action::Prefetch(row));
+        let action = if lanes == 1 { Action::Operand(row) } else { Action::Prefetch(row) };
+        actions.insert(0, action);
     }
     p.ite(k.l, actions);
     p.0.access = vec![Action::Callback(all), Action::Traverse(k.b)];
@@ -174,19 +188,60 @@ fn rows_that_are_read_ahead_neither_stall_the_core_nor_pass_the_queue() {
     let machine = machine();
     let data = Bag::random(1_000_000, 64, 100, 40, false, 7);
     let popped = stats(&walked(64), &machine, &data);
-    let cold = stats(&loaded(64, false), &machine, &data);
-    let ahead = stats(&loaded(64, true), &machine, &data);
+    let cold = stats(&loaded(64, Ahead::Nothing), &machine, &data);
+    let ahead = stats(&loaded(64, Ahead::Prefetched), &machine, &data);
     assert!(5 * ahead.cycles < 4 * cold.cycles, "{} {}", ahead.cycles, cold.cycles);
     assert_eq!(ahead.queue_bytes, cold.queue_bytes);
     assert!(10 * ahead.queue_bytes < popped.queue_bytes);
     assert_eq!(ahead.dram_bytes.read, popped.dram_bytes.read);
-    for ahead in [false, true] {
+    for ahead in [Ahead::Nothing, Ahead::Prefetched, Ahead::Loaded] {
         let outcome = run(&loaded(64, ahead), &machine, data.bindings(), Options::default());
         let outcome = outcome.expect("it runs");
         let ember_targets::tensor::Data::F32(found) = &outcome.tensors[OUT.index()].data else {
             panic!("out is f32")
         };
         assert_eq!(**found, data.expected());
+    }
+}
+
+#[test]
+fn a_slow_core_is_not_overrun_by_what_is_read_into_its_l2() {
+    let data = Bag::random(100_000, 16, 20, 400, false, 7);
+    let accesses = |ahead, prefetch_bytes| {
+        let mut machine = with_fast_memory();
+        machine.core.float_add_latency = 40;
+        machine.l2.bytes = 1 << 16;
+        machine.access.prefetch_bytes = prefetch_bytes;
+        stats(&loaded(16, ahead), &machine, &data).llc_accesses
+    };
+    // Nearly every row is read from the last-level cache once, and is still in the L2 when the core loads it.
+    let once = accesses(Ahead::Nothing, 1 << 14);
+    for ahead in [Ahead::Prefetched, Ahead::Loaded] {
+        let (throttled, overrun) = (accesses(ahead, 1 << 14), accesses(ahead, 1 << 20));
+        assert!(100 * throttled <= 105 * once, "{throttled} of {once}");
+        assert!(100 * overrun >= 120 * once, "{overrun} of {once}");
+    }
+}
+
+#[test]
+fn more_requests_and_larger_caches_slow_nothing_down() {
+    let start = machine();
+    let read = |dim| Bag::random(1_000_000, dim, 64, 80, false, 42);
+    let written = |dim| Bag::random(1_000_000, dim, 8_000, 1, false, 42);
+    for data in [read(32), read(128), written(64)] {
+        for program in hierarchy(data.dim) {
+            let before = stats(&program, &start, &data).cycles;
+            for change in [
+                |m: &mut Machine| m.access.outstanding *= 2,
+                |m: &mut Machine| m.l2.bytes *= 2,
+                |m: &mut Machine| m.llc.bytes *= 2,
+            ] {
+                let mut better = start.clone();
+                change(&mut better);
+                let after = stats(&program, &better, &data).cycles;
+                assert!(100 * after <= 101 * before, "{}: {before}, {after}", program.name);
+            }
+        }
     }
 }
 

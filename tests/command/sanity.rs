@@ -8,11 +8,6 @@ use ember_targets::machine::Machine;
 use serde_json::Value;
 use std::fs;
 
-/// The programs known to be slower on a better machine: model, schedule and parameter. The access unit's storage is divided
-/// so that traversals of few bytes get room for as many iterations as there may be requests in flight; with more requests
-/// they take room from the wide rows, which then are fetched later.
-const KNOWN: [[&str; 3]; 1] = [["128_high", "expert", "access.outstanding"]];
-
 /// Returns the changes of the whole suite, for other models.
 fn sample(models: &[&str], schedules: &[&str]) -> String {
     let text = fs::read_to_string(root().join("workloads/sanity.toml")).expect("a sweep");
@@ -50,7 +45,7 @@ fn nothing_is_slower_on_a_better_machine() {
         let faster = |bar: &&Value| bar["schedules"][0]["mean"].as_f64().is_some_and(|x| x < 0.999);
         assert!(bars.iter().filter(faster).count() >= 2, "{bars:#?}");
     }
-    assert_eq!(found, KNOWN);
+    assert_eq!(found, Vec::<[String; 3]>::new());
 }
 
 #[test]

@@ -9,6 +9,7 @@ use ember_interpret::{Store, average_trip_count};
 use ember_model::data::Instance;
 use ember_model::{IndexUse, Model, OffsetsUse, TensorId};
 use ember_targets::machine::Machine;
+use ember_values::capability::Capability;
 use lru::LruCache;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Statistics<'a> {
     store: &'a Store,
     first_touch: FxHashMap<Symbol, f64>,
+    past_l2: FxHashMap<Symbol, f64>,
     occupied: FxHashMap<Symbol, f64>,
     trips: Mutex<FxHashMap<String, f64>>,
 }
@@ -33,25 +35,32 @@ impl<'a> Statistics<'a> {
     ) -> Statistics<'a> {
         let in_terms = |tensor: TensorId| Symbol::from(format!("%{}", model.tensor(tensor).name));
         let mut first_touch: FxHashMap<Symbol, f64> = FxHashMap::default();
-        // If a table is looked up several times, the use with the greatest share of first touches counts.
-        let mut touch = |tensor: TensorId, share: f64| {
-            let before = first_touch.entry(in_terms(tensor)).or_insert(share);
+        let mut past_l2: FxHashMap<Symbol, f64> = FxHashMap::default();
+        // If a table is looked up several times, the use with the greatest share of misses counts.
+        let touch = |known: &mut FxHashMap<Symbol, f64>, tensor: TensorId, share: f64| {
+            let before = known.entry(in_terms(tensor)).or_insert(share);
             *before = before.max(share);
         };
         for IndexUse { indices, read, .. } in model.index_uses() {
             let Some(indices) = instance.tensors.get(&model.tensor(indices).name) else { continue };
             for table in read {
-                let rows = (0..indices.len()).filter_map(|l| indices.get(l)?.as_i64());
-                let room = rows_in_cache(instance, &model.tensor(table).name, machine);
-                // A cache with room for every lookup replaces nothing.
-                let room = room.min(indices.len());
-                touch(table, missing(rows, room) / (indices.len() as f64).max(1.0));
+                let name = &model.tensor(table).name;
+                let share = |bytes| {
+                    let rows = (0..indices.len()).filter_map(|l| indices.get(l)?.as_i64());
+                    // A cache with room for every lookup replaces nothing.
+                    let room = rows_in_cache(instance, name, machine, bytes).min(indices.len());
+                    missing(rows, room) / (indices.len() as f64).max(1.0)
+                };
+                touch(&mut first_touch, table, share(machine.llc_share()));
+                if machine.capabilities().has(Capability::Hints) {
+                    touch(&mut past_l2, table, share(machine.l2.bytes / machine.l2.sharers));
+                }
             }
         }
         // An offset is read as the end of one bag and as the start of the next.
         let mut occupied = FxHashMap::default();
         for OffsetsUse { offsets, .. } in model.offsets_uses() {
-            touch(offsets, 0.5);
+            touch(&mut first_touch, offsets, 0.5);
             if let Some(bounds) = instance.tensors.get(&model.tensor(offsets).name) {
                 let bound = |l: u64| bounds.get(l).and_then(|x| x.as_i64());
                 let bags = bounds.len().saturating_sub(1);
@@ -59,13 +68,18 @@ impl<'a> Statistics<'a> {
                 occupied.insert(in_terms(offsets), full as f64 / (bags as f64).max(1.0));
             }
         }
-        Statistics { store, first_touch, occupied, trips: Mutex::default() }
+        Statistics { store, first_touch, past_l2, occupied, trips: Mutex::default() }
     }
 
     /// Returns the statistics of a store without further knowledge: every load is the first to touch its line.
     pub fn of_store(store: &'a Store) -> Statistics<'a> {
-        let (first_touch, occupied) = (FxHashMap::default(), FxHashMap::default());
-        Statistics { store, first_touch, occupied, trips: Mutex::default() }
+        Statistics {
+            store,
+            first_touch: FxHashMap::default(),
+            past_l2: FxHashMap::default(),
+            occupied: FxHashMap::default(),
+            trips: Mutex::default(),
+        }
     }
 
     /// Returns the symbolic sizes of the instance.
@@ -77,6 +91,7 @@ impl<'a> Statistics<'a> {
     pub fn workload(&self, egraph: &EGraph) -> Workload {
         let mut workload = Workload {
             first_touch: self.first_touch.clone(),
+            past_l2: self.past_l2.clone(),
             occupied: self.occupied.clone(),
             ..Workload::default()
         };
@@ -100,14 +115,14 @@ impl<'a> Statistics<'a> {
     }
 }
 
-/// Returns the number of rows of a table that the core's share of the last-level cache holds.
-fn rows_in_cache(instance: &Instance, table: &str, machine: &Machine) -> u64 {
+/// Returns the number of rows of a table that a cache of so many bytes holds.
+fn rows_in_cache(instance: &Instance, table: &str, machine: &Machine, cache: u64) -> u64 {
     let bits = instance.tensors.get(table).map_or(0, |tensor| {
         let extents = tensor.shape.iter().skip(1).copied();
         extents.fold(tensor.dtype.bits(), u64::saturating_mul)
     });
     let bytes = bits.div_ceil(8).next_multiple_of(machine.dram.line_bytes);
-    machine.llc_share() / bytes.max(1)
+    cache / bytes.max(1)
 }
 
 /// Returns the number of lookups that miss a cache of so many rows, of which it replaces the least recently used one.

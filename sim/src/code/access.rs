@@ -29,14 +29,21 @@ pub(crate) struct AccessCode {
 }
 
 impl AccessCode {
-    /// Returns the greatest number of streams of one root traversal that are only prefetched.
-    pub(crate) fn prefetched(&self) -> u64 {
-        let dropped = |f: &usize| {
-            let streams = self.fetchers[*f].streams.iter();
-            streams.filter(|&&s| self.streams[s].dropped).count() as u64
-        };
-        let each = self.epochs.iter().map(|e| e.fetchers.iter().map(dropped).sum());
-        each.max().unwrap_or(0)
+    /// Divides room for `lines` lines in the core's L2 among the streams of each root traversal that read into it, by what
+    /// an element of each requests; returns each stream's share, at least 1.
+    pub(crate) fn shares_of_l2(&self, lines: u64, line_bytes: u64) -> Vec<u64> {
+        let requests = |s: usize| self.streams[s].ty.bytes().div_ceil(line_bytes);
+        let mut shares = vec![1; self.streams.len()];
+        for epoch in &self.epochs {
+            let all = epoch.fetchers.iter().flat_map(|&f| &self.fetchers[f].streams);
+            let throttled: Vec<usize> =
+                all.copied().filter(|&s| self.streams[s].throttled()).collect();
+            let together: u64 = throttled.iter().map(|&s| requests(s)).sum();
+            for s in throttled {
+                shares[s] = (lines * requests(s) / together).max(1);
+            }
+        }
+        shares
     }
 }
 
@@ -61,6 +68,14 @@ pub(crate) struct StreamCode {
     pub(crate) kind: Kind,
     /// True if only prefetches use it: its lines are requested and no value is kept.
     pub(crate) dropped: bool,
+}
+
+impl StreamCode {
+    /// Returns true if the stream fills the core's L2, and so must not run too far ahead of the execute unit.
+    #[inline(always)]
+    pub(crate) fn throttled(&self) -> bool {
+        self.dropped || matches!(self.kind, Kind::Mem(_, Hint::TemporalL2))
+    }
 }
 
 /// The source of a stream's elements.
@@ -90,6 +105,9 @@ pub(crate) struct UnitCode {
     pub(crate) last: usize,
     /// The fetchers that step the units directly inside it.
     pub(crate) children: Vec<usize>,
+    /// Its throttled streams whose data is used in the access unit: the marshaller is past an element of them once it is
+    /// past the iteration.
+    pub(crate) throttled: Vec<usize>,
 }
 
 /// The fetcher of the streams of one level of one unit.
@@ -108,6 +126,8 @@ pub(crate) struct FetcherCode {
     pub(crate) capacity: u64,
     /// The bytes of storage that one iteration takes; 0 outside every unit.
     pub(crate) bytes: u64,
+    /// The lines that one iteration requests at most, if its loads are aligned; at least 1.
+    pub(crate) requests: u64,
 }
 
 /// A step of the marshaller.
@@ -162,7 +182,7 @@ pub(crate) fn compile_access(
 }
 
 pub(super) struct Compiler<'a> {
-    line_bytes: u64,
+    pub(super) line_bytes: u64,
     pub(super) context: Context<'a>,
     pub(super) streams: Vec<StreamCode>,
     /// For each unit, the number of the unit that traverses it, once known.

@@ -42,7 +42,7 @@ impl Compiler<'_> {
         let mut steppers = vec![(0, 0); self.parents.len() + 1];
         let mut fetchers: Vec<FetcherCode> = Vec::new();
         for (f, ((_, unit, epoch, level), streams)) in groups.into_iter().enumerate() {
-            let mut cycles = 0;
+            let (mut cycles, mut requests) = (0, 0);
             for &s in &streams {
                 self.streams[s].fetcher = Some(f);
                 if matches!(self.streams[s].kind, Kind::Mem(..)) {
@@ -50,6 +50,7 @@ impl Compiler<'_> {
                     let comes =
                         if self.streams[s].dropped { 1 } else { self.streams[s].ty.bytes() };
                     cycles += comes.div_ceil(per_cycle);
+                    requests += self.requests(s);
                 }
             }
             let after = (level > 0 || (unit == 0 && epoch > 0)).then(|| f - 1);
@@ -62,8 +63,17 @@ impl Compiler<'_> {
             let stored = streams.iter().filter(|&&s| !self.streams[s].dropped);
             let sizes = stored.map(|&s| self.streams[s].ty.bytes());
             let bytes = if unit == 0 { 0 } else { sizes.sum::<u64>().max(8) };
-            let capacity = 1;
-            fetchers.push(FetcherCode { unit, after, epoch, streams, cycles, capacity, bytes });
+            let (capacity, requests) = (1, requests.max(1));
+            fetchers.push(FetcherCode {
+                unit,
+                after,
+                epoch,
+                streams,
+                cycles,
+                capacity,
+                bytes,
+                requests,
+            });
         }
         self.divide(machine, &mut fetchers)?;
         let units = self.units(&steppers, &fetchers);
@@ -82,6 +92,11 @@ impl Compiler<'_> {
             storage,
             mixes: self.mixes,
         })
+    }
+
+    /// Returns the lines that an aligned element of a stream takes.
+    fn requests(&self, stream: usize) -> u64 {
+        self.streams[stream].ty.bytes().div_ceil(self.line_bytes)
     }
 
     /// Returns the units, each with room for the records of its roomiest fetcher.
@@ -105,6 +120,13 @@ impl Compiler<'_> {
             stepper: ends[me].0,
             last: ends[me].1,
             children: children(me),
+            throttled: fetchers
+                .iter()
+                .filter(|f| f.unit == me && me != 0)
+                .flat_map(|f| &f.streams)
+                .copied()
+                .filter(|&s| self.streams[s].throttled() && !self.streams[s].dropped)
+                .collect(),
         };
         let mut units = vec![code(0, "program", 0, (0, 0), 1)];
         for (i, unit) in self.context.program.units.iter().enumerate() {
@@ -114,27 +136,26 @@ impl Compiler<'_> {
         units
     }
 
-    /// Divides the storage. Root traversals use it in turn, so each has all of it. Its fetchers get room for as many
-    /// iterations as there may be requests in flight, those with small iterations first, or an equal share of the
-    /// remaining storage.
+    /// Divides the storage. Root traversals use it in turn, so each has all of it. Every fetcher has room for one
+    /// iteration, and in what remains for as many requests as every other. How many may be in flight has no part in it:
+    /// with more of them, no fetcher takes room from another.
     fn divide(&self, machine: &Machine, fetchers: &mut [FetcherCode]) -> Result<(), SimError> {
+        let storage = machine.access.lanes * machine.access.storage_bytes;
         for epoch in 0..=self.epoch {
-            let mut left = machine.access.lanes * machine.access.storage_bytes;
             let mut group: Vec<&mut FetcherCode> =
                 fetchers.iter_mut().filter(|f| f.unit != 0 && f.epoch == epoch).collect();
-            group.sort_by_key(|f| f.bytes);
-            let count = group.len() as u64;
-            for (i, fetcher) in group.into_iter().enumerate() {
-                let (size, share) = (fetcher.bytes, left / (count - i as u64));
-                fetcher.capacity = (share / size).min(machine.access.outstanding);
-                left -= fetcher.capacity * size;
-                if fetcher.capacity == 0 {
-                    let name = &self.context.program.units[fetcher.unit - 1].name;
-                    return Err(SimError::limit(format!(
-                        "an iteration of unit `{name}` needs {size} bytes of storage where it \
-                         has {share}"
-                    )));
-                }
+            let once = group.iter().map(|f| f.bytes).sum();
+            let Some(left) = storage.checked_sub(once) else {
+                return Err(SimError::limit(format!(
+                    "one iteration of each traversal needs {once} bytes of storage where there \
+                     are {storage}"
+                )));
+            };
+            let a_request_of_each: f64 =
+                group.iter().map(|f| f.bytes as f64 / f.requests as f64).sum();
+            for fetcher in &mut group {
+                let requests = left as f64 / a_request_of_each;
+                fetcher.capacity = 1 + (requests / fetcher.requests as f64) as u64;
             }
         }
         Ok(())

@@ -108,9 +108,9 @@ impl Sim<'_> {
                 return Ok(false);
             }
         }
-        let dropped = self.access.streams[s].dropped;
+        let throttled = self.access.streams[s].throttled();
         // While the execute unit waits, the lines that it waits for may be behind those that are throttled.
-        if dropped && state.line == 0 && self.throttle.holds(s) && !self.starves() {
+        if throttled && state.line == 0 && self.throttle.holds(s) && !self.starves() {
             self.wait(f, Wait::Ahead);
             return Ok(false);
         }
@@ -132,7 +132,7 @@ impl Sim<'_> {
             clear(inactive);
         }
         stream.ready[slot] = state.arrived.max(self.clocks[f]);
-        if dropped {
+        if throttled {
             stream.requested[slot] = self.throttle.requested(s);
         }
         self.memory.counters.elements += located.active as u64;
@@ -163,11 +163,11 @@ impl Sim<'_> {
                 let at = self.request_port.take(self.clocks[f]);
                 self.clocks[f] = at;
                 let from = if written { self.memory.snoop(line, at) } else { at };
+                if self.access.streams[s].throttled() {
+                    self.throttle.request(s);
+                }
                 let done = match self.access.streams[s].dropped {
-                    true => {
-                        self.throttle.request(s);
-                        self.memory.access_prefetch(line, from, hint)
-                    }
+                    true => self.memory.access_prefetch(line, from, hint),
                     false => self.memory.access_read(line, from, hint),
                 };
                 self.memory.counters.requests += 1;

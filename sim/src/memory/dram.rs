@@ -6,6 +6,7 @@ pub use layout::Layout;
 
 use crate::calendar::{Pipe, Slots};
 use ember_targets::machine::Machine;
+use std::collections::BTreeMap;
 
 /// The row of a bank without an open row.
 const CLOSED: u64 = u64::MAX;
@@ -157,6 +158,20 @@ impl Dram {
             self.share.transfer(data);
         }
         self.share.transfer(data).1
+    }
+}
+
+impl Dram {
+    /// Accepts all lines that are dirty at the end of a run, with the arrival of their data; the bus moves as many as it
+    /// can in the time in which it was idle. Returns the cycle in which the others have been written.
+    pub(super) fn write_back(&mut self, dirty: &BTreeMap<u64, u64>, end: u64) -> u64 {
+        let each = 1.0 + self.turning;
+        let used = self.reads as f64 + self.writes as f64 * each;
+        let idle = (self.share.most(end) as f64 - used).max(0.0);
+        let early = ((idle / each) as usize).min(dirty.len());
+        self.writes += early as u64;
+        let late = dirty.iter().skip(early);
+        late.map(|(&line, &ready)| self.write(line, ready.max(end))).fold(end, u64::max)
     }
 }
 

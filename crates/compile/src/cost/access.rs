@@ -2,7 +2,7 @@
 
 use super::term::Priced;
 use super::{Model, StreamUse, Summary};
-use egg::Id;
+use egg::{Id, Symbol};
 use ember_analysis::effects::variable_key;
 use ember_language::rules::{Kind, Loop, Unit};
 use ember_language::term::Node;
@@ -142,8 +142,11 @@ impl Model<'_> {
             Hint::NonTemporal => 1.0,
             Hint::Temporal | Hint::TemporalL2 => self.misses(address) * (1.0 + POLLUTION),
         };
+        let known = || self.workload.past_l2.get(&address.tensor?).copied();
+        let through_l2 = (hint == Hint::TemporalL2).then(known).flatten();
         self.stream(term, &mut summary, |stream| {
             stream.stride = address.stride;
+            stream.through_l2 = through_l2;
             stream.loads = true;
             stream.misses = misses;
             stream.past_l2 = address.tensor.filter(|_| hint != Hint::TemporalL2);
@@ -169,7 +172,11 @@ impl Model<'_> {
     /// Returns the share of evaluations in which a comparison of offsets, which is 1 if the bag has entries, is not 0.
     fn occupied(&self, op: BinaryOp, lo: &Summary, hi: &Summary) -> f64 {
         let compared = op.is_strict();
-        let offsets = lo.tensor.filter(|tensor| compared && hi.tensor == Some(*tensor));
+        self.occupied_share(lo.tensor.filter(|tensor| compared && hi.tensor == Some(*tensor)))
+    }
+
+    /// Returns the share of bags with entries, by the tensor of their offsets; all of them if it is not known.
+    pub(super) fn occupied_share(&self, offsets: Option<Symbol>) -> f64 {
         offsets.and_then(|tensor| self.workload.occupied.get(&tensor).copied()).unwrap_or(1.0)
     }
 }

@@ -243,9 +243,13 @@ impl Model<'_> {
         body.enclose(key);
         let mut summary = Summary::merge(&[lo, hi])?.and(&body)?;
         if hi.streams.values().any(|stream| stream.marshalled) {
-            // The core guesses the trip count of a loop wrongly, and learns it when it has read the bound.
+            // The core guesses the trip count of a loop wrongly, and learns it when it has read the bound: at once if
+            // there is no iteration to issue before.
+            let bounded = access.and_then(|(_, hi)| hi.tensor);
+            let occupied = self.occupied_share(bounded);
             let ahead = iteration.issued / self.rates.issue_width * self.trips(key);
-            summary.cost.execute += (self.rates.pop - ahead).max(0.0);
+            let waits = (self.rates.pop * occupied - ahead).max(0.0);
+            summary.cost.execute += waits + self.rates.pop * (1.0 - occupied);
         }
         if let Some((lo, hi)) = access {
             summary = summary.and(&Summary::merge(&[lo, hi])?)?;

@@ -35,6 +35,8 @@ pub struct Workload {
     pub trips: FxHashMap<Id, f64>,
     /// The share of line requests that touch a line for the first time, by tensor name in terms.
     pub first_touch: FxHashMap<Symbol, f64>,
+    /// The share of line requests that the core's L2 could not serve if all went through it, by tensor name in terms.
+    pub past_l2: FxHashMap<Symbol, f64>,
     /// The share of bags that are not empty, by the name of the offsets tensor in terms.
     pub occupied: FxHashMap<Symbol, f64>,
 }
@@ -226,8 +228,12 @@ impl Model<'_> {
             let lines = if stream.lanes > 1.0 || !consecutive { part.max(1.0) } else { part };
             cost.lines += lines;
             cost.dram_bytes += lines * stream.misses * self.rates.line_bytes;
-            cost.energy += lines * self.rates.llc_energy
-                + lines * stream.misses * self.rates.line_bytes * self.rates.dram_energy;
+            let found = match stream.through_l2 {
+                Some(misses) => self.rates.l2_energy + misses * self.rates.llc_energy,
+                None => self.rates.llc_energy,
+            };
+            let fetched = stream.misses * self.rates.line_bytes * self.rates.dram_energy;
+            cost.energy += lines * (found + fetched);
         }
         cost
     }

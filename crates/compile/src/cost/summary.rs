@@ -28,6 +28,8 @@ pub struct StreamUse {
     pub stride: Option<Id>,
     /// The share of its lines that come from DRAM, for a load.
     pub misses: f64,
+    /// The share of its lines that the core's L2 does not hold, for a load through it of which that is known.
+    pub through_l2: Option<f64>,
     /// The tensor, for a load that bypasses the core's L2.
     pub past_l2: Option<Symbol>,
     /// True if it is pushed to the execute unit.

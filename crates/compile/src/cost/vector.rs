@@ -155,6 +155,8 @@ pub struct Rates {
     pub dram_rate: f64,
     /// Bytes that the bus of DRAM could move while it turns for a written byte.
     pub turning: f64,
+    /// Picojoules per access to the core's L2.
+    pub l2_energy: f64,
     /// Picojoules per access to the last level cache.
     pub llc_energy: f64,
     /// Picojoules per byte from DRAM.
@@ -192,6 +194,7 @@ impl Rates {
             queue_rate: machine.queue.write_bytes_per_cycle as f64,
             dram_rate: machine.share_bytes_per_cycle(),
             turning: machine.turning_lines(),
+            l2_energy: energy.l2_pj,
             llc_energy: energy.llc_pj,
             dram_energy: energy.dram_byte_pj,
             queue_energy: energy.queue_byte_pj,
