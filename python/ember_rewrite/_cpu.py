@@ -35,7 +35,8 @@ class NativeProgram:
             ctypes.c_void_p.in_dll(self._library, symbol).value = address
         self._functions = {True: self._function(""), False: self._function("_unchecked")}
         self._calls: dict[Any, Callable[..., Any]] = {}
-        self._direct: Callable[..., Any] | None = None
+        self.direct: Callable[..., Any] | None = None
+        """The call without a line of Python for each tensor: inputs, outputs, and if they are checked, to the status."""
         self._local = threading.local()
 
     @property
@@ -61,8 +62,8 @@ class NativeProgram:
         Raises:
             EmberError: if the arguments do not fit the model, or indices or offsets are out of range.
         """
-        if out is not None and self._direct is not None and not named:
-            status = self._direct(inputs, out, check)
+        if out is not None and self.direct is not None and not named:
+            status = self.direct(inputs, out, check)
             if status == 0:
                 return out
             if status is not None:
@@ -133,8 +134,8 @@ class NativeProgram:
             "with_gradients": self._with_gradients,
         }
         exec(compile(text, f"<call of {self._layout['model']}>", "exec"), names)
-        if tensors and self._direct is None:
-            self._direct = self._without_python(names["constants"])
+        if tensors and self.direct is None:
+            self.direct = self._without_python(names["constants"])
         return names["call"]
 
     def _without_python(self, constants: Mapping[str, int]) -> Callable[..., Any] | None:

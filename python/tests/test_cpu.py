@@ -177,7 +177,7 @@ def test_calls_with_outputs_that_are_given(bag):
         for check in (True, False):
             assert bag(table, indices, offsets, out=out, check=check) is out
             np.testing.assert_array_equal(out.numpy(), summed(*inputs))
-    assert bag._direct is not None
+    assert bag.direct is not None
     table, indices, offsets = map(torch.from_numpy, batch())
     expected, out = torch.from_numpy(summed(*batch())), torch.empty(3, 16)
     # What is not as the function takes it goes the slower way: other types, strides, shapes and numbers of arguments.
