@@ -86,7 +86,8 @@ pub(crate) fn run(
     let compiler = Compiler::find().map_err(failed)?;
     let mut rows = Vec::new();
     let mut ready = Vec::new();
-    let schedules = COMPARED.into_iter().filter(|name| *name != options.schedule);
+    let compared = COMPARED.into_iter().filter(|_| options.rank);
+    let schedules = compared.filter(|name| *name != options.schedule);
     for name in schedules.chain([options.schedule.as_str()]) {
         line.say(format!("compiling `{name}`"));
         match prepare(inputs, options, &compiler, name) {
@@ -170,7 +171,8 @@ fn measured(case: &Case, options: &Options, ready: &[Ready]) -> Checked<Vec<Meas
         let mismatch = case.compare(program, &tensors, options.exact).err();
         compared.push((mismatch, case.outputs(program, &tensors)));
     }
-    let times = measure::interleaved(ready.len(), |at| {
+    let rounds = if options.rank { measure::MOST } else { 1 };
+    let times = measure::interleaved(ready.len(), rounds, |at| {
         // The data was accepted before, and programs do not write what they check.
         let _ = ready[at].library.call(&mut buffers);
     });

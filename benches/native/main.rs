@@ -3,119 +3,35 @@
 //! Peers run in one process, in turn, on batches drawn at random, and read one allocation in large pages: plain C loops,
 //! a program written by hand with all that we know ("expert"), one that reads the same rows in the same order and does
 //! nothing else ("bound"), both with the best of some distances, and PyTorch if the Python that runs them has it. Python is
-//! `python3`, or what `EMBER_BENCH_PYTHON` names; its standard library is enough. `EMBER_BENCH_THREADS` sets the threads
+//! `python3`, or what `EMBER_BENCH_PYTHON` names; its standard library is enough. Whole models are compared with PyTorch's
+//! functions, and with what `torch.compile` makes of them. `EMBER_BENCH_THREADS` sets the threads
 //! of our programs and of PyTorch, 1 without it.
 
+mod cases;
+
+use cases::{Case, cases};
 use ember_compile::cost::Goal;
 use ember_compile::native;
 use ember_compile::pipeline::{Inputs, Options, compile, read};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
+use ember_language::rules::Exactness;
 use ember_native::{Compiler, Contraction};
 use ember_targets::c::Source;
 use ember_targets::dlc::{Dim, Program};
 use ember_targets::tensor::{Data, Tensor};
+use ember_values::scalar::DType;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, process};
 
-/// The batches that a case is run on.
-const BATCHES: u64 = 16;
+/// The elements from which on numbers are made in Python, instead of being those of the model.
+const LARGE: u64 = 1 << 21;
 
 /// The rows ahead that an expert and a bound ask for.
 const AHEAD: [u32; 4] = [16, 32, 64, 128];
-
-/// A case: its name, the kind that Python knows, the elements of a row, the forms of the model, and the least ratio to the
-/// best of PyTorch's ways.
-struct Case {
-    name: &'static str,
-    kind: &'static str,
-    width: u32,
-    model: &'static str,
-    asked: &'static [(&'static str, f64)],
-}
-
-const CASES: [Case; 6] = [
-    Case {
-        name: "bag, 1M x 64, 256 x 80, Zipf",
-        kind: "bag",
-        width: 64,
-        model: "(data (seed 1) (size rows 1000000) (size bags 256) (table (uniform -1 1))
-            (offsets (fixed 80)) (indices (zipf 1.05)))",
-        asked: &[("torch", 1.2)],
-    },
-    Case {
-        name: "bag, 1M x 128, 2048 x 40",
-        kind: "bag",
-        width: 128,
-        model: "(data (seed 1) (size rows 1000000) (size bags 2048) (table (uniform -1 1))
-            (offsets (fixed 40)) (indices (zipf 0)))",
-        asked: &[("torch", 1.2)],
-    },
-    Case {
-        name: "bag, 100k x 32, 256 x 80",
-        kind: "bag",
-        width: 32,
-        model: "(data (seed 1) (size rows 100000) (size bags 256) (table (uniform -1 1))
-            (offsets (fixed 80)) (indices (zipf 0)))",
-        asked: &[("torch", 1.2)],
-    },
-    Case {
-        name: "bytes, 1M x 64, 256 x 80, Zipf",
-        kind: "quantised",
-        width: 64,
-        model: "(data (seed 1) (size rows 1000000) (size bags 256) (table (uniform 0 255))
-            (scales (uniform 0 1)) (offsets (fixed 80)) (indices (zipf 1.05)))",
-        asked: &[("torch", 1.4)],
-    },
-    Case {
-        name: "bytes, 1M x 128, 2048 x 40",
-        kind: "quantised",
-        width: 128,
-        model: "(data (seed 1) (size rows 1000000) (size bags 2048) (table (uniform 0 255))
-            (scales (uniform 0 1)) (offsets (fixed 40)) (indices (zipf 0)))",
-        asked: &[("torch", 1.1)],
-    },
-    Case {
-        name: "spmm, 169343 nodes, 1166243 edges",
-        kind: "spmm",
-        width: 128,
-        model: "(data (seed 1) (graph g (rmat (nodes 169343) (edges 1166243)))
-            (table (uniform -1 1)) (offsets (offsets-of g)) (indices (neighbours-of g))
-            (weights (uniform 0 1)))",
-        asked: &[("torch", 1.9), ("torch, MKL", 3.0)],
-    },
-];
-
-impl Case {
-    /// Returns the text of the model.
-    fn text(&self) -> String {
-        let Case { width, model, .. } = self;
-        let quantised = self.kind == "quantised";
-        let weighted = self.kind == "spmm";
-        let rows = if weighted { "nodes" } else { "rows" };
-        let bags = if weighted { "nodes" } else { "bags" };
-        let (dtype, scales, table) = match quantised {
-            true => {
-                ("u8", format!("(input scales f32 ({rows} 2))"), "(emb.dequantise table scales)")
-            }
-            false => ("f32", String::new(), "table"),
-        };
-        let (weights, out) = match weighted {
-            true => (
-                "(input weights f32 (lookups))",
-                "(emb.spmm table indices offsets weights)".to_owned(),
-            ),
-            false => ("", format!("(emb.bag sum {table} indices offsets)")),
-        };
-        format!(
-            "(model measured (input table {dtype} ({rows} {width})) {scales} (input indices i64 (lookups))
-               (input offsets i64 ((+ {bags} 1))) {weights} (output out {out}) {model})"
-        )
-    }
-}
 
 fn main() {
     // `cargo test --benches` builds and starts benches too, but needs no measurements.
@@ -128,11 +44,10 @@ fn main() {
     let folder = env::temp_dir().join(format!("ember-bench-{}", process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let mut missed = 0;
-    for case in CASES
-        .iter()
-        .filter(|case| only.is_empty() || only.iter().any(|own| case.name.contains(own)))
-    {
-        missed += measured(case, threads, &compiler, &folder);
+    for case in cases() {
+        if only.is_empty() || only.iter().any(|own| case.name.contains(own)) {
+            missed += measured(&case, threads, &compiler, &folder);
+        }
     }
     let _ = fs::remove_dir_all(&folder);
     println!(
@@ -148,27 +63,46 @@ fn measured(case: &Case, threads: u32, compiler: &Compiler, folder: &Path) -> us
         target: "cpu".to_owned(),
         schedule: "native".to_owned(),
         threads,
+        exact: case.exact,
         ..Options::default()
     };
     let mut sources = Sources::new(Disk);
-    sources.add("measured.sexp", case.text());
+    sources.add("measured.sexp", case.model.clone());
     let mut inputs = read(&mut sources, Path::new("measured.sexp"), &options).expect("a model");
     inputs.machine.core.simd_bytes = ember_native::found().vector_bytes;
     let program = compile(&inputs, &options, Goal::Coupled).expect("a program").program;
     let source = native::source(&inputs, &program, &options).expect("C");
-    let library = compiler.compile(&source, Contraction::Off).expect("compiles");
+    let contraction = match case.exact {
+        Exactness::Bitwise => Contraction::Off,
+        Exactness::Reassoc | Exactness::Approx => Contraction::Fast,
+    };
+    let library = compiler.compile(&source, contraction).expect("compiles");
     let mut peers =
         vec![json!({ "name": "ours", "path": library, "symbol": format!("{}_call", source.name) })];
+    if let Some(width) = case.width {
+        peers.extend(by_hand(case, width, &source, compiler));
+    }
+    let described = described(case, &inputs, &program, threads, peers, folder);
+    let times = run(&described, folder);
+    let missed = print(case, &times);
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let _ = fs::remove_file(file.path());
+    }
+    missed
+}
+
+/// Compiles the programs written by hand, for each distance.
+fn by_hand(case: &Case, width: u32, ours: &Source, compiler: &Compiler) -> Vec<Value> {
+    let mut peers = Vec::new();
     for ahead in AHEAD {
         let (weighted, quantised) = (case.kind == "spmm", case.kind == "quantised");
         let text = format!(
-            "#define WIDTH {}\n#define WEIGHTED {}\n#define QUANTISED {}\n#define AHEAD {ahead}\n{}",
-            case.width,
+            "#define WIDTH {width}\n#define WEIGHTED {}\n#define QUANTISED {}\n#define AHEAD {ahead}\n{}",
             u8::from(weighted),
             u8::from(quantised),
             include_str!("bags.c")
         );
-        let written = Source { text, threaded: false, ..source.clone() };
+        let written = Source { text, threaded: false, ..ours.clone() };
         let library = compiler.compile(&written, Contraction::Off).expect("compiles");
         for symbol in ["loop", "expert", "bound"] {
             if symbol != "loop" || ahead == AHEAD[0] {
@@ -181,13 +115,7 @@ fn measured(case: &Case, threads: u32, compiler: &Compiler, folder: &Path) -> us
             }
         }
     }
-    let described = described(case, &inputs, &program, threads, peers, folder);
-    let times = run(&described, folder);
-    let missed = print(case, &times);
-    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let _ = fs::remove_file(file.path());
-    }
-    missed
+    peers
 }
 
 /// Writes the batches of a case, and returns its description for Python.
@@ -201,13 +129,13 @@ fn described(
 ) -> Value {
     let mut files: BTreeMap<&str, Vec<PathBuf>> = BTreeMap::new();
     let mut sizes = Vec::new();
-    // Graphs are large, and one of them is random enough.
-    let batches = if case.kind == "spmm" { 1 } else { BATCHES };
-    for batch in 0..batches {
+    for batch in 0..case.batches {
         let instance = inputs.model.instantiate(Some(batch + 1)).expect("data");
         let (tensors, own) = instance.bind(program).expect("fits");
         for (tensor, decl) in tensors.iter().zip(&program.tensors) {
-            if matches!(decl.name.as_str(), "indices" | "offsets" | "weights") {
+            // Integers differ from batch to batch; of numbers, those of one batch do.
+            let differs = !decl.dtype.is_float() && decl.dtype != DType::U8;
+            if !decl.writable && (differs || batch == 0 && tensor.len() <= LARGE) {
                 let path = folder.join(format!("{}-{batch}", decl.name));
                 fs::write(&path, bytes(tensor)).expect("is written");
                 files.entry(decl.name.as_str()).or_default().push(path);
@@ -230,15 +158,16 @@ fn described(
         tensor
     });
     json!({
-        "kind": case.kind, "threads": threads, "batches": batches, "rounds": 400, "seconds": 12,
+        "kind": case.kind, "threads": threads, "batches": case.batches, "rounds": 400, "seconds": 12,
         "sizes": sizes, "tensors": tensors.collect::<Vec<_>>(), "peers": peers,
     })
 }
 
-/// Returns the bytes of indices or weights.
+/// Returns the bytes of indices or numbers.
 fn bytes(tensor: &Tensor) -> Vec<u8> {
     match &tensor.data {
         Data::I64(held) => held.iter().flat_map(|n| n.to_le_bytes()).collect(),
+        Data::U8(held) => held.to_vec(),
         _ => {
             let elements = (0..tensor.len()).filter_map(|at| tensor.get(at));
             elements.flat_map(|x| (x.as_f64() as f32).to_le_bytes()).collect()

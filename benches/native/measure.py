@@ -57,6 +57,7 @@ def main(path):
                 with open(file, "rb") as data:
                     ctypes.memmove(address, data.read(), size)
                 buffers[tensor["name"]].append((own, address))
+            buffers[tensor["name"]] *= batches // len(tensor["files"])
         else:
             buffers[tensor["name"]] = [filled(tensor, size, held)] * batches
     sizes = (ctypes.c_int64 * len(case["sizes"]))(*case["sizes"])
@@ -81,14 +82,16 @@ def main(path):
     times = {name: [] for name in runs}
     draw = random.Random(2)
     started = time.perf_counter()
+    # The time of one thread does not grow when others run on its processor.
+    clock = time.thread_time if case["threads"] == 1 else time.perf_counter
     for turn in range(case["rounds"]):
         if turn >= 9 and time.perf_counter() - started > case["seconds"]:
             break
         for name in draw.sample(sorted(runs), len(runs)):
             batch = draw.randrange(batches)
-            begin = time.perf_counter()
+            begin = clock()
             runs[name](batch)
-            times[name].append(time.perf_counter() - begin)
+            times[name].append(clock() - begin)
     report = {}
     for name, own in times.items():
         low, middle, high = statistics.quantiles(own, n=4)
@@ -97,42 +100,27 @@ def main(path):
 
 
 def pytorch(case, buffers):
-    """Returns PyTorch's ways to compute the case, one thread each, on the same memory."""
+    """Returns PyTorch's ways to compute the case, with as many threads, on the same memory."""
     import torch
+    from peers import WAYS
 
     torch.set_num_threads(case["threads"])
     types = {"f32": torch.float32, "i64": torch.int64, "u8": torch.uint8}
-    of = {tensor["name"]: tensor for tensor in case["tensors"]}
 
-    def tensors(name):
-        tensor = of[name]
-        shape = tensor["shape"]
-        return [torch.frombuffer(own, dtype=types[tensor["dtype"]]).view(shape) for own, _ in buffers[name]]
+    def tensors(tensor):
+        views = [torch.frombuffer(own, dtype=types[tensor["dtype"]]) for own, _ in buffers[tensor["name"]] if len(own)]
+        return [view.view(tensor["shape"]) for view in views]
 
-    functional, runs = torch.nn.functional, {}
-    inference = torch.inference_mode()
-    inference.__enter__()
-    kind = case["kind"]
-    if kind in ("bag", "quantised", "spmm"):
-        table, indices, offsets = tensors("table")[0], tensors("indices"), tensors("offsets")
-    if kind == "bag":
-        runs["torch"] = lambda k: functional.embedding_bag(
-            indices[k], table, offsets[k], mode="sum", include_last_offset=True
-        )
-    if kind == "quantised":
-        packed = torch.cat([table, tensors("scales")[0].view(torch.uint8).view(table.shape[0], 8)], 1)
-        bag = torch.ops.quantized.embedding_bag_byte_rowwise_offsets
-        runs["torch"] = lambda k: bag(packed, indices[k], offsets[k], False, 0, False, None, None, True)
-    if kind == "spmm":
-        weights = tensors("weights")
-        matrices = [
-            torch.sparse_csr_tensor(offsets[k], indices[k], weights[k], (offsets[k].numel() - 1, table.shape[0]))
-            for k in range(len(indices))
-        ]
-        runs["torch, MKL"] = lambda k: matrices[k] @ table
-        runs["torch"] = lambda k: functional.embedding_bag(
-            indices[k], table, offsets[k], mode="sum", include_last_offset=True, per_sample_weights=weights[k]
-        )
+    torch.inference_mode().__enter__()
+    held = {tensor["name"]: tensors(tensor) for tensor in case["tensors"]}
+    runs = {}
+    for name, way in WAYS[case["kind"]].items():
+        try:
+            runs[name] = way(held)
+            runs[name](0)
+        except Exception as error:
+            print(f"{case['kind']}, {name}: {error}", file=sys.stderr)
+            runs.pop(name, None)
     return runs
 
 

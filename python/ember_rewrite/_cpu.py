@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ._calls import TYPES, Misfit, shown, written
-from ._native import EmberError
+from ._native import Direct, EmberError
 from ._native import large_pages as _large_pages
 
 class NativeProgram:
@@ -35,6 +35,8 @@ class NativeProgram:
             ctypes.c_void_p.in_dll(self._library, symbol).value = address
         self._functions = {True: self._function(""), False: self._function("_unchecked")}
         self._calls: dict[Any, Callable[..., Any]] = {}
+        self.direct: Callable[..., Any] | None = None
+        """The call without a line of Python for each tensor: inputs, outputs, and if they are checked, to the status."""
         self._local = threading.local()
 
     @property
@@ -60,6 +62,12 @@ class NativeProgram:
         Raises:
             EmberError: if the arguments do not fit the model, or indices or offsets are out of range.
         """
+        if out is not None and self.direct is not None and not named:
+            status = self.direct(inputs, out, check)
+            if status == 0:
+                return out
+            if status is not None:
+                self._refused(status)
         if not named:
             try:
                 return self._calls[type(inputs[0]), check](inputs, out)
@@ -126,7 +134,54 @@ class NativeProgram:
             "with_gradients": self._with_gradients,
         }
         exec(compile(text, f"<call of {self._layout['model']}>", "exec"), names)
+        if tensors and self.direct is None:
+            self.direct = self._without_python(names["constants"])
         return names["call"]
+
+    def _without_python(self, constants: Mapping[str, int]) -> Callable[..., Any] | None:
+        """Returns the call for tensors and given outputs that needs no line of Python for each of them; `None` if an
+        argument is more than one input, or less, or inputs are prepared of others."""
+        import torch
+
+        layout = self._layout
+        held = [argument["held"] for argument in layout["arguments"]]
+        if layout["prepared"] or any(len(own) != 1 or own[0][1] for own in held):
+            return None
+        places = {place["name"]: place for place in [*layout["inputs"], *layout["tensors"]]}
+        numbers: dict[str, int] = {}
+
+        def extent(own: Any) -> tuple[int | None, int]:
+            if isinstance(own, int):
+                return None, own
+            return numbers.setdefault(own["size"], len(numbers)), own["plus"]
+
+        def formed(name: str, shape: Sequence[Any]) -> tuple[int, int, list[tuple[int | None, int]]]:
+            dtype = np.dtype(TYPES[places[name]["dtype"]])
+            return "iuf".index(dtype.kind), 8 * dtype.itemsize, [extent(own) for own in shape]
+
+        inputs = [own[0][0] for own in held]
+        outputs = [output["name"] for output in layout["outputs"]]
+        arguments = {name: number for number, name in enumerate([*inputs, *outputs])}
+        try:
+            forms = [formed(name, places[name]["shape"]) for name in inputs]
+            made = [formed(output["name"], output["shape"]) for output in layout["outputs"]]
+            parameters: list[tuple[str, int, list[tuple[int | None, int]]]] = []
+            for place in layout["tensors"]:
+                name = place["name"]
+                if name in arguments:
+                    parameters.append(("argument", arguments[name], []))
+                elif place["written"]:
+                    _, bits, shape = formed(name, place["shape"])
+                    parameters.append(("between", bits // 8, shape))
+                else:
+                    parameters.append(("constant", constants[name], []))
+        except KeyError:
+            return None
+        sizes = [extent(size) for size in layout["sizes"]]
+        symbol = layout["symbol"] + "_call"
+        kind, enabled = torch.Tensor, torch.is_grad_enabled
+        direct = Direct.of(layout["path"], symbol, kind, enabled, forms, made, sizes, parameters)
+        return direct and direct.call
 
     def _refused(self, status: int) -> None:
         for line in self.report["header"].splitlines():

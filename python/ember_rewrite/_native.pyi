@@ -17,6 +17,23 @@ class Native:
         self, arrays: Mapping[str, np.ndarray[Any, Any]]
     ) -> tuple[list[tuple[str, np.ndarray[Any, Any]]], int, float]: ...
 
+Extent = tuple[int | None, int]
+"""A size by its number, if there is one, and what is added."""
+
+class Direct:
+    @staticmethod
+    def of(
+        library: str,
+        symbol: str,
+        type: type,
+        gradients: Callable[[], bool],
+        inputs: Sequence[tuple[int, int, Sequence[Extent]]],
+        outputs: Sequence[tuple[int, int, Sequence[Extent]]],
+        sizes: Sequence[Extent],
+        parameters: Sequence[tuple[str, int, Sequence[Extent]]],
+    ) -> Direct | None: ...
+    def call(self, inputs: tuple[Any, ...], out: Any, check: bool) -> int | None: ...
+
 class Sweep:
     def __init__(self, path: str | None, text: str, output: str, restart: bool) -> None: ...
     def missing(self) -> list[int]: ...

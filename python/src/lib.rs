@@ -1,6 +1,7 @@
 //! The native half of the Python package `ember_rewrite`: compilation, calls of programs, and the commands.
 
 mod arrays;
+mod direct;
 mod interrupt;
 mod sweep;
 
@@ -150,6 +151,7 @@ fn command(py: Python<'_>, words: Vec<String>, progress: Option<Py<PyAny>>) -> P
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EmberError", module.py().get_type::<EmberError>())?;
     module.add_class::<Native>()?;
+    module.add_class::<direct::Direct>()?;
     module.add_class::<sweep::Sweep>()?;
     module.add_function(wrap_pyfunction!(sweep::sweep_point, module)?)?;
     module.add_function(wrap_pyfunction!(compile, module)?)?;

@@ -168,6 +168,57 @@ def test_tensors_in_their_own_memory(bag):
     assert torch.equal(out, expected)
 
 
+def test_calls_with_outputs_that_are_given(bag):
+    torch = pytest.importorskip("torch")
+    for seed, (rows, bags) in enumerate([(50, 3), (7, 1), (1000, 40), (3, 0)]):
+        inputs = batch(rows, bags, seed)
+        table, indices, offsets = map(torch.from_numpy, inputs)
+        out = torch.full((bags, 16), torch.nan)
+        for check in (True, False):
+            assert bag(table, indices, offsets, out=out, check=check) is out
+            np.testing.assert_array_equal(out.numpy(), summed(*inputs))
+    assert bag.direct is not None
+    table, indices, offsets = map(torch.from_numpy, batch())
+    expected, out = torch.from_numpy(summed(*batch())), torch.empty(3, 16)
+    # What is not as the function takes it goes the slower way: other types, strides, shapes and numbers of arguments.
+    assert torch.equal(bag(table, indices.int(), offsets, out=out), expected)
+    assert torch.equal(bag(table.T.contiguous().T, indices, offsets, out=out), expected)
+    assert torch.equal(bag(torch.nn.Parameter(table, False), indices, offsets, out=out), expected)
+    for wrong in [torch.empty(3, 15), torch.empty(3, 16).double(), torch.empty(16, 3).T, torch.empty(4, 16), 1]:
+        with pytest.raises(ember_rewrite.EmberError, match="out"):
+            bag(table, indices, offsets, out=wrong)
+    for inputs in [(table, indices), (table, indices, offsets, offsets), (table[0], indices, offsets)]:
+        with pytest.raises(ember_rewrite.EmberError):
+            bag(*inputs, out=out)
+    with pytest.raises(ember_rewrite.EmberError, match="not below rows"):
+        bag(table, indices + 50, offsets, out=out)
+    with pytest.raises(ember_rewrite.EmberError, match="gradients"):
+        bag(table.clone().requires_grad_(), indices, offsets, out=out)
+
+
+def test_what_is_computed_on_the_way_has_memory_of_its_own(tmp_path):
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "layers.sexp"
+    path.write_text(
+        """
+        (model layers
+          (input x f32 (n 8)) (input w f32 (8 16)) (input v f32 (16 4))
+          (let h (nn.tanh (nn.matmul x w)))
+          (output out (nn.matmul h v)) (output sums (nn.tanh (nn.matmul x w)))
+          (data (size n 9) (x (uniform -1 1)) (w (uniform -1 1)) (v (uniform -1 1))))
+        """
+    )
+    program = ember_rewrite.compile(path, target="cpu")
+    w, v = torch.rand(8, 16), torch.rand(16, 4)
+    for n in (9, 3000, 1, 9):
+        x = torch.rand(n, 8) - 0.5
+        out, hidden = torch.empty(n, 4), torch.tanh(x @ w)
+        given = (out, torch.empty(n, 16))
+        program(x, w, v, out=given)
+        close(given[0], hidden @ v)
+        close(given[1], hidden)
+
+
 def test_the_weights_of_a_module_stay_its_own():
     torch = pytest.importorskip("torch")
     module = torch.nn.EmbeddingBag(30, 16, mode="sum", include_last_offset=True)

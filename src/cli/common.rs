@@ -93,7 +93,7 @@ pub(super) struct Common {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS))]
     pub threads: u32,
     /// Let the cost model choose, and run no candidate: with `--emit`, nothing is run at all.
-    #[arg(long)]
+    #[arg(long, visible_alias = "no-measure")]
     pub no_rank: bool,
     /// Print the best program at a level, and nothing else.
     #[arg(long, value_enum, conflicts_with = "json")]

@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-/// The least and the greatest number of rounds.
-const ROUNDS: (usize, usize) = (7, 1000);
+/// The number of rounds that are run however long they take.
+const LEAST: usize = 7;
+
+/// The greatest number of rounds.
+pub(super) const MOST: usize = 1000;
 
 /// The time after which no round begins, once there are enough.
 const ENOUGH: Duration = Duration::from_millis(600);
@@ -12,12 +15,12 @@ const ENOUGH: Duration = Duration::from_millis(600);
 #[derive(Clone, Debug)]
 pub(super) struct Times(Vec<Duration>);
 
-/// Runs programs in turn by their numbers, and returns the times of each.
-pub(super) fn interleaved(programs: usize, mut run: impl FnMut(usize)) -> Vec<Times> {
+/// Runs programs in turn by their numbers, in so many rounds at most, and returns the times of each.
+pub(super) fn interleaved(programs: usize, most: usize, mut run: impl FnMut(usize)) -> Vec<Times> {
     let mut times = vec![Vec::new(); programs];
     let started = Instant::now();
-    for round in 0..ROUNDS.1 {
-        if round >= ROUNDS.0 && started.elapsed() > ENOUGH {
+    for round in 0..most {
+        if round >= LEAST && started.elapsed() > ENOUGH {
             break;
         }
         for (at, times) in times.iter_mut().enumerate() {

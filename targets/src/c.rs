@@ -11,6 +11,7 @@
 mod declare;
 mod expression;
 mod functions;
+mod fuse;
 mod interface;
 mod lines;
 mod names;
@@ -93,7 +94,8 @@ pub enum Error {
     HalfBytes(u32),
 }
 
-/// Writes a program as C for a core. The exported function checks the requirements before it runs.
+/// Writes a program as C for a core. The exported function checks the requirements before it runs. What it leaves in the
+/// tensors of `scratch`, which it computes on the way, does not matter.
 ///
 /// # Errors
 ///
@@ -101,12 +103,14 @@ pub enum Error {
 pub fn print(
     program: &Verified,
     requirements: &[Requirement],
+    scratch: &[TensorId],
     core: Core,
 ) -> Result<Source, Error> {
     if !program.is_coupled() {
         return Err(Error::Decoupled);
     }
-    let mut writer = expression::Writer::new(program, core);
+    let fused = fuse::fused(program, scratch, core.threads);
+    let mut writer = expression::Writer::new(&fused, core);
     writer.program()?;
     Ok(interface::source(writer, requirements))
 }

@@ -3,6 +3,7 @@
 use super::compiled::{examples, folder};
 use serde_json::Value;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Runs the command in the repository, with some variables of the environment.
@@ -34,6 +35,14 @@ fn every_example_gives_the_bits_of_the_reference() {
             assert!(row["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0), "{model}: {row}");
         }
     }
+}
+
+#[test]
+fn a_program_that_is_not_measured_runs_once() {
+    let rows = rows("examples/bag_mean.sexp", &["--no-measure"]);
+    let [row] = rows.as_slice() else { panic!("one program: {rows:?}") };
+    assert_eq!((row["name"].as_str(), row["runs"].as_u64()), (Some("native"), Some(1)));
+    assert_eq!(row["mismatch"], Value::Null);
 }
 
 #[test]
@@ -107,14 +116,41 @@ fn no_compiler() {
     assert!(text.contains("install gcc"), "{text}");
 }
 
+/// Writes a compiler that is a script for a shell.
+fn compiler(folder: &Path, script: &str) -> PathBuf {
+    let compiler = folder.join("cc");
+    fs::write(&compiler, format!("#!/bin/sh\n{script}\n")).expect("is written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&compiler, mode).expect("a program");
+    compiler
+}
+
+#[test]
+fn a_compiler_that_hangs() {
+    for script in
+        ["[ \"$1\" = --version ] && echo slow 1 && exit; exec sleep 100", "exec sleep 100"]
+    {
+        let (folder, cache) = (folder("hangs"), super::compiled::folder("hangs-cache"));
+        let compiler = compiler(&folder, script);
+        let environment = [
+            ("CC", compiler.to_str().expect("a name")),
+            ("EMBER_REWRITE_CACHE", cache.to_str().expect("a name")),
+            ("EMBER_REWRITE_COMPILER_SECONDS", "1"),
+        ];
+        let output = ember(&["examples/gather.sexp", "--target", "cpu"], &environment);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(errors(&output).contains("did not end within 1 seconds"), "{}", errors(&output));
+        assert_eq!(fs::read_dir(&cache).expect("the folder").count(), 0, "nothing is left");
+    }
+}
+
 #[test]
 fn a_compiler_that_fails() {
     let (folder, cache) = (folder("fails"), super::compiled::folder("fails-cache"));
-    let compiler = folder.join("cc");
-    fs::write(&compiler, "#!/bin/sh\n[ \"$1\" = --version ] && echo broken 1 && exit\necho out of order >&2\nexit 1\n")
-        .expect("is written");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(&compiler, mode).expect("a program");
+    let compiler = compiler(
+        &folder,
+        "[ \"$1\" = --version ] && echo broken 1 && exit\necho out of order >&2\nexit 1",
+    );
     let environment = [
         ("CC", compiler.to_str().expect("a name")),
         ("EMBER_REWRITE_CACHE", cache.to_str().expect("a name")),

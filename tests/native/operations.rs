@@ -89,12 +89,16 @@ fn check(operation: &Operation<'_>) -> usize {
     for (lanes, vector_bytes) in LANES.into_iter().zip(CORES.into_iter().cycle()) {
         let name = format!("{} on {lanes} lanes, vectors of {vector_bytes} bytes", operation.name);
         let program = verify(program(operation, lanes), &Limits::NONE).expect("is well-formed");
-        let source =
-            match c::print(&program, &[], Core { vector_bytes, threads: 1, approximate: false }) {
-                Ok(source) => source,
-                Err(Error::Conversion { .. } | Error::HalfBytes(_)) => continue,
-                Err(error) => panic!("{name}: {error}"),
-            };
+        let source = match c::print(
+            &program,
+            &[],
+            &[],
+            Core { vector_bytes, threads: 1, approximate: false },
+        ) {
+            Ok(source) => source,
+            Err(Error::Conversion { .. } | Error::HalfBytes(_)) => continue,
+            Err(error) => panic!("{name}: {error}"),
+        };
         let path =
             compiler.compile(&source, Contraction::Off).unwrap_or_else(|e| panic!("{name}: {e}"));
         let library = Library::load(&path, &source).expect("loads");
@@ -150,39 +154,52 @@ fn units(a: f32, b: f32) -> u64 {
     if a.is_nan() && b.is_nan() { 0 } else { order(a).abs_diff(order(b)) }
 }
 
+/// Numbers at which steps of the exponential change, and many others.
+fn exponents() -> Vec<f32> {
+    let special = [0.0, -0.0, 88.7, 88.73, 100.0, -87.4, -103.9, -104.1, f32::NAN, 1e-30];
+    let ends = [f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN];
+    let steps: [u32; 7] =
+        [0x3900_0000, 0x3eb1_7218, 0x3f85_1592, 0x42ae_ac50, 0x42b1_7218, 0x42cf_f1b5, 0x42d0_0000];
+    let around = steps.into_iter().flat_map(|bits| bits - 3..=bits + 3);
+    let around = around.flat_map(|bits| [f32::from_bits(bits), -f32::from_bits(bits)]);
+    let random = (0..20_000u32).map(|k| f32::from_bits(k.wrapping_mul(2_654_435_761)));
+    let even = (0..100_000).map(|k| k as f32 * 0.002 - 105.0);
+    special.into_iter().chain(ends).chain(around).chain(random).chain(even).collect()
+}
+
 #[test]
-fn an_approximate_exponential() {
+fn exponentials() {
     let compiler = Compiler::find().expect("a C compiler");
     let of = |a: Expr, _: Expr, _: u32| Expr::Unary(UnaryOp::Exp, Box::new(a));
     let ty = DType::F32;
     let operation = Operation { name: "exp".into(), inputs: [ty, ty], output: ty, of: &of };
-    let program = verify(program(&operation, 16), &Limits::NONE).expect("is well-formed");
-    let core = Core { vector_bytes: 32, threads: 1, approximate: true };
-    let source = c::print(&program, &[], core).expect("C");
-    assert!(source.replaceable.is_empty(), "nothing is called a lane at a time");
-    let path = compiler.compile(&source, Contraction::Fast).expect("compiles");
-    let library = Library::load(&path, &source).expect("loads");
-    let special = [0.0, -0.0, 88.7, 88.73, 100.0, -87.4, -103.9, -104.1, f32::NAN, 1e-30];
-    let ends = [f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN];
-    let mut all =
-        special.into_iter().chain(ends).chain((0..100_000).map(|k| k as f32 * 0.002 - 105.0));
-    while let Some(first) = all.next() {
-        let own: Vec<f32> =
-            std::iter::once(first).chain(all.by_ref()).take(ELEMENTS as usize).collect();
-        let own: Vec<f32> =
-            own.iter().copied().chain(std::iter::repeat(0.0)).take(ELEMENTS as usize).collect();
-        let tensor = |x: &[f32]| Tensor {
-            dtype: ty,
-            shape: vec![u64::from(ELEMENTS)],
-            data: Data::F32(std::sync::Arc::new(x.to_vec())),
-        };
-        let mut buffers = Buffers::new(&program, &[tensor(&own), tensor(&own), tensor(&own)], &[])
-            .expect("is small");
-        library.call(&mut buffers).expect("nothing is required");
-        let Data::F32(found) = &buffers.tensors()[2].data else { panic!("of f32") };
-        for (x, y) in own.iter().zip(&**found) {
-            let exact = UnaryOp::Exp.f32(*x);
-            assert!(units(exact, *y) <= 2, "exp({x}) is {exact}, not {y}");
+    for (approximate, lanes, vector_bytes) in
+        [(true, 16, 32), (true, 1, 32), (false, 16, 64), (false, 8, 16), (false, 1, 64)]
+    {
+        let program = verify(program(&operation, lanes), &Limits::NONE).expect("is well-formed");
+        let source = c::print(&program, &[], &[], Core { vector_bytes, threads: 1, approximate })
+            .expect("C");
+        assert!(source.replaceable.is_empty(), "no function of the C library is called");
+        let (contraction, most) =
+            if approximate { (Contraction::Fast, 2) } else { (Contraction::Off, 0) };
+        let path = compiler.compile(&source, contraction).expect("compiles");
+        let library = Library::load(&path, &source).expect("loads");
+        for own in exponents().chunks(ELEMENTS as usize) {
+            let mut own = own.to_vec();
+            own.resize(ELEMENTS as usize, 0.0);
+            let tensor = |x: &[f32]| Tensor {
+                dtype: ty,
+                shape: vec![u64::from(ELEMENTS)],
+                data: Data::F32(std::sync::Arc::new(x.to_vec())),
+            };
+            let tensors = [tensor(&own), tensor(&own), tensor(&own)];
+            let mut buffers = Buffers::new(&program, &tensors, &[]).expect("is small");
+            library.call(&mut buffers).expect("nothing is required");
+            let Data::F32(found) = &buffers.tensors()[2].data else { panic!("of f32") };
+            for (x, y) in own.iter().zip(&**found) {
+                let exact = UnaryOp::Exp.f32(*x);
+                assert!(units(exact, *y) <= most, "exp({x}) is {exact}, not {y}");
+            }
         }
     }
 }

@@ -22,7 +22,8 @@ pub fn source(inputs: &Inputs, program: &Verified, options: &Options) -> Checked
         threads: options.threads,
         approximate: options.exact == Exactness::Approx,
     };
-    c::print(program, &requirements, core)
+    let scratch = scratch(&inputs.model, program);
+    c::print(program, &requirements, &scratch, core)
         .map_err(|error| vec![Diagnostic::global(format!("no C for this program: {error}"))])
 }
 
@@ -44,6 +45,15 @@ fn requirements(model: &Model, program: &Program) -> Vec<Requirement> {
         });
     // Several statements may use the same indices.
     below.chain(partition).unique().collect()
+}
+
+/// Returns the tensors that a program writes and that are no outputs of its model.
+fn scratch(model: &Model, program: &Program) -> Vec<TensorId> {
+    let outputs: Vec<&str> = model.outputs().map(|output| output.name.as_str()).collect();
+    let tensors = program.tensors.iter().zip(0..);
+    let own =
+        tensors.filter(|(tensor, _)| tensor.writable && !outputs.contains(&tensor.name.as_str()));
+    own.map(|(_, at)| TensorId(at)).collect()
 }
 
 /// Returns an extent of a model as an extent of its program, whose sizes are called as the model's extents are written.

@@ -5,14 +5,17 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 use std::hash::Hasher;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 use std::{env, fs, io, process};
 use thiserror::Error;
 use wait_timeout::ChildExt;
 
-/// The time after which a compiler is stopped.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The seconds after which a compiler is stopped.
+const PATIENCE: u64 = 60;
+
+/// The environment variable that names other seconds.
+const LIMIT: &str = "EMBER_REWRITE_COMPILER_SECONDS";
 
 /// The environment variable that names the compiler.
 const CHOSEN: &str = "CC";
@@ -106,6 +109,7 @@ pub struct Compiler {
     /// The first line of what `--version` prints.
     version: String,
     folder: PathBuf,
+    patience: Duration,
 }
 
 impl Compiler {
@@ -119,17 +123,20 @@ impl Compiler {
             Ok(chosen) if !chosen.trim().is_empty() => vec![chosen],
             _ => KNOWN.map(str::to_owned).to_vec(),
         };
-        let folder = folder();
-        let version = |command: &String| {
-            let output =
-                Command::new(command).arg("--version").stdin(Stdio::null()).output().ok()?;
-            let text = String::from_utf8_lossy(&output.stdout).lines().next()?.to_owned();
-            output.status.success().then_some((command.clone(), text))
-        };
-        match tried.iter().find_map(version) {
-            Some((command, version)) => Ok(Compiler { command, version, folder }),
-            None => Err(Error::Missing(tried)),
+        let patience = env::var(LIMIT).ok().and_then(|seconds| seconds.parse().ok());
+        let patience = Duration::from_secs(patience.unwrap_or(PATIENCE));
+        let mut slow = None;
+        for command in &tried {
+            match version(command, patience) {
+                Ok(Some(version)) => {
+                    let command = command.clone();
+                    return Ok(Compiler { command, version, folder: folder(), patience });
+                }
+                Ok(None) => {}
+                Err(error) => slow = Some(error),
+            }
         }
+        Err(slow.unwrap_or(Error::Missing(tried)))
     }
 
     /// Returns the first line of what the compiler says of itself.
@@ -198,18 +205,13 @@ impl Compiler {
         let mut command = Command::new(&self.command);
         command.args(flags).arg(from).arg("-o").arg(to).arg("-lm");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
-        let mut child = command.spawn().map_err(system)?;
-        let status = child.wait_timeout(PATIENCE).map_err(system)?;
+        let child = command.spawn().map_err(system)?;
+        let status = ended(child, &self.command, self.patience);
         let message = first_lines(&messages);
         let _ = fs::remove_file(&messages);
-        match status {
-            Some(status) if status.success() => Ok(()),
-            Some(_) => Err(Error::Refused { compiler: self.command.clone(), message }),
-            None => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(Error::Slow { compiler: self.command.clone(), seconds: PATIENCE.as_secs() })
-            }
+        match status?.success() {
+            true => Ok(()),
+            false => Err(Error::Refused { compiler: self.command.clone(), message }),
         }
     }
 
@@ -244,6 +246,38 @@ impl Compiler {
         });
         (other, written)
     }
+}
+
+/// Returns the first line of what a command says of its version, if it runs.
+fn version(command: &str, patience: Duration) -> Result<Option<String>, Error> {
+    let ran = Command::new(command)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut child) = ran else { return Ok(None) };
+    let output = child.stdout.take();
+    if !ended(child, command, patience)?.success() {
+        return Ok(None);
+    }
+    let mut text = Vec::new();
+    // A version is short, so a pipe holds it until the command has ended.
+    if let Some(output) = output {
+        let _ = output.take(2000).read_to_end(&mut text);
+    }
+    Ok(String::from_utf8_lossy(&text).lines().next().map(str::to_owned))
+}
+
+/// Waits until a command ends, or stops it.
+fn ended(mut child: Child, command: &str, patience: Duration) -> Result<ExitStatus, Error> {
+    let system = |error| Error::System(format!("cannot run `{command}`"), error);
+    if let Some(status) = child.wait_timeout(patience).map_err(system)? {
+        return Ok(status);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    Err(Error::Slow { compiler: command.to_owned(), seconds: patience.as_secs() })
 }
 
 /// Returns the flags for a program.

@@ -8,7 +8,7 @@ use std::path::Path;
 use thiserror::Error;
 
 /// The function that calls a program: sizes, tensors, and 1 if the data is to be checked.
-type Call = unsafe extern "C" fn(*const i64, *const *mut c_void, c_int) -> c_int;
+pub(crate) type Call = unsafe extern "C" fn(*const i64, *const *mut c_void, c_int) -> c_int;
 
 /// The error of a library that is not the compiled program.
 #[derive(Debug, Error)]

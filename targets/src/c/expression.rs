@@ -2,13 +2,14 @@
 
 use super::declare::Declarations;
 use super::functions::Functions;
+use super::fuse::Fused;
 use super::lines::Lines;
 use super::names::Names;
 use super::vectors::{Pieces, Width, scalar};
 use super::{Core, Error};
 use crate::dlc::{Addr, Expr, Program, RegisterId, TensorId, Type};
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The C code of an expression, with how tightly its outermost operator binds.
 pub(super) struct Code {
@@ -54,6 +55,10 @@ pub(super) struct Writer<'a> {
     pub functions: Functions,
     pub out: Lines,
     pub declarations: Declarations,
+    /// The loop variables that number the batches of products, by the tensor that is written.
+    pub batches: &'a BTreeMap<TensorId, RegisterId>,
+    /// The tensors all rows of which are in one place.
+    pub folded: &'a BTreeSet<TensorId>,
     width: Width,
     /// The threads that share loops.
     pub threads: u32,
@@ -70,7 +75,8 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub fn new(program: &'a Program, core: Core) -> Writer<'a> {
+    pub fn new(fused: &'a Fused, core: Core) -> Writer<'a> {
+        let program = &fused.program;
         let names = Names::of(program);
         Writer {
             program,
@@ -78,6 +84,8 @@ impl<'a> Writer<'a> {
             names,
             out: Lines::at(1),
             declarations: Declarations::of(program),
+            batches: &fused.batches,
+            folded: &fused.folded,
             width: Width::of(program, core.vector_bytes),
             threads: core.threads,
             approximate: core.approximate,
@@ -129,7 +137,7 @@ impl<'a> Writer<'a> {
             Expr::Const(value) => Ok(constant(*value)),
             Expr::Size(size) => Ok(Code::atom(&self.names.sizes[size.index()])),
             Expr::Load(addr) => self.load(addr),
-            Expr::Unary(UnaryOp::Exp, x) if self.approximate && is_wide_f32(ty) => {
+            Expr::Unary(UnaryOp::Exp, x) if self.approximate && ty.dtype == DType::F32 => {
                 let x = self.value(x)?.text;
                 let function = self.functions.approximate_exp(self.pieces(ty.lanes).lanes);
                 Ok(Code::call(&function, &[&x]))
@@ -400,8 +408,13 @@ impl<'a> Writer<'a> {
     fn position(&mut self, tensor: TensorId, index: &[Expr], row: bool) -> Result<Code, Error> {
         let shape = &self.program.tensors[tensor.index()].shape;
         let mut at: Option<Code> = None;
+        let mut folded = self.folded.contains(&tensor);
         for (index, extent) in index.iter().zip(shape) {
-            let own = if row { self.named(index)? } else { self.value(index)? };
+            let own = match std::mem::take(&mut folded) {
+                true => Code::atom("0"),
+                false if row => self.named(index)?,
+                false => self.value(index)?,
+            };
             let zero = own.text == "0";
             at = Some(match at.filter(|before| before.text != "0") {
                 None => own,
@@ -459,11 +472,6 @@ impl<'a> Writer<'a> {
             _ => None,
         }
     }
-}
-
-/// Returns true for several lanes of binary32.
-fn is_wide_f32(ty: Type) -> bool {
-    ty.dtype == DType::F32 && ty.lanes > 1
 }
 
 /// Returns true if an expression is 0 minus another one.

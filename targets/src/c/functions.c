@@ -127,6 +127,9 @@ static inline $T sqrt_$S($T x) { return sqrt$L(x); }
 //// rsqrt
 static inline $T rsqrt_$S($T x) { return 1 / sqrt$L(x); }
 
+//// of lanes
+static inline $T $O_$S($T x) { return $O_$Sx4(($Sx4){x})[0]; }
+
 //// each lane
 static inline $V $O_$V($V x) {
   $V y;
@@ -249,6 +252,14 @@ static inline $T fold_$O_$S_$N(const $T *lanes) {
   return x[0];
 }
 
+//// fold of halves
+// Lanes folded to one, half onto half.
+static inline $T fold_$O_$S_$W($T const *lanes) {
+  enum { k = 0, half = 1 };
+  const $V x[2] = {load_$V(lanes), load_$V(lanes + $N)}, folded = $E;
+  return fold_$O_$S_$N((const $T *)&folded);
+}
+
 //// fold of vectors
 // Vectors folded to one, half onto half, and then its lanes.
 static inline $T fold_$O_$S_$L_of_$C($T const *lanes) {
@@ -264,6 +275,27 @@ static inline $T abs_$S($T x) { return fabs$L(x); }
 
 //// abs lanes
 static inline $V abs_$V($V x) { return ($V)(($M)x & $MOST); }
+
+//// exp f32 lanes
+// The steps of the function `expf` of FreeBSD, musl and the crate libm, all lanes at once, so that it gives the same bits:
+// 2^k times the exponential of the rest. The power is made of two factors, for it alone may be too large or too small.
+static inline f32x$N $O_f32x$N(f32x$N x) {
+  const i32x$N bits = (i32x$N)x & 0x7fffffff, negative = (i32x$N)x >> 31, zero = {0};
+  const f32x$N in = (f32x$N)((i32x$N)x & (i32x$N)(bits < 0x42d00000));
+  const f32x$N half = (f32x$N)((negative & (int32_t)0x80000000) | 0x3f000000);
+  const i32x$N far = (i32x$N)(bits > 0x3f851592), some = (i32x$N)(bits > 0x3eb17218);
+  const i32x$N nearest = __builtin_convertvector(in * 0x1.715476p+0f + half, i32x$N);
+  const i32x$N k = some & ((far & nearest) | (~far & (negative | 1)));
+  const f32x$N n = __builtin_convertvector(k, f32x$N);
+  const f32x$N high = in - n * 0x1.62e4p-1f, low = n * 0x1.7f7d1cp-20f, r = high - low, square = r * r;
+  const f32x$N c = r - square * (0x1.55551ep-3f + square * -0x1.6aa42ap-9f);
+  f32x$N y = 1.0f + (r * c / (2.0f - c) - low + high);
+  y = y * (f32x$N)(((k >> 1) + 127) << 23) * (f32x$N)((k - (k >> 1) + 127) << 23);
+  y = select_f32x$N((i32x$N)(bits > 0x39000000), y, 1.0f + x);
+  y = select_f32x$N(negative & (i32x$N)(bits >= 0x42cff1b5), (f32x$N)zero, y);
+  y = select_f32x$N(~negative & (i32x$N)(bits >= 0x42b17218), splat_f32x$N(INFINITY), y);
+  return select_f32x$N((i32x$N)(bits > 0x7f800000), x, y);
+}
 
 //// exp approximate
 // exp within 2 units in the last place: 2^n times a polynomial of the rest, whose coefficients are those of Taylor. The
@@ -293,15 +325,42 @@ static inline void fetch(const void *p, int64_t bytes) {
   if (bytes % 64 != 0 && bytes > 8) __builtin_prefetch((const char *)p + bytes - 1, 0, 2);
 }
 
+//// transpose
+// Writes the transpose of a square of as many rows as a vector has lanes. Interleaving the vectors of the first half with
+// those of the second one moves each bit of an element's place on by one, from the row to the lane.
+static inline void transpose_$V($T *to, int64_t to_row, const $T *from, int64_t from_row) {
+  $V x[$N], y[$N];
+  for (int k = 0; k < $N; k++) x[k] = load_$V(from + k * from_row);
+#pragma GCC unroll 6
+  for (int stage = 1; stage < $N; stage *= 2) {
+    for (int k = 0; k < $N / 2; k++) {
+      y[2 * k] = __builtin_shufflevector(x[k], x[k + $N / 2], $A);
+      y[2 * k + 1] = __builtin_shufflevector(x[k], x[k + $N / 2], $B);
+    }
+    for (int k = 0; k < $N; k++) x[k] = y[k];
+  }
+  for (int k = 0; k < $N; k++) store_$V(to + k * to_row, x[k]);
+}
+
 //// matmul
+// The edge of a product, where a vector has lanes to spare. Written out in every block it would take most of the time of
+// the compiler.
+static __attribute__((noinline)) $V edge_$V(const $T *p, int64_t active) { return load_first_$V(p, active); }
+static __attribute__((noinline)) void store_edge_$V($T *p, $V x, int64_t active) { store_first_$V(p, x, active); }
+
 // One block of rows by columns: adds the products over `k` in order. The panel of the right operand is packed.
 static inline __attribute__((always_inline)) void block_$S($T *restrict out, const $T *restrict a, const $T *restrict panel,
     int rows, int64_t columns, int64_t k, int64_t a_row, int64_t out_row, int first) {
   $V sum[6][2];
   for (int r = 0; r < rows; r++)
     for (int c = 0; c < 2; c++)
-      sum[r][c] = first ? splat_$V(0) : load_first_$V(out + r * out_row + c * $N, columns - c * $N);
+      if (first) sum[r][c] = splat_$V(0);
+      else if (columns >= (c + 1) * $N) sum[r][c] = load_$V(out + r * out_row + c * $N);
+      else sum[r][c] = edge_$V(out + r * out_row + c * $N, columns - c * $N);
   for (int64_t at = 0; at < k; at++) {
+    // The rows of the next block may be far away.
+    if (at % (int64_t)(64 / sizeof($T)) == 0)
+      for (int r = 0; r < rows; r++) __builtin_prefetch(a + (r + rows) * a_row + at);
     const $V left = load_$V(panel + at * 2 * $N), right = load_$V(panel + at * 2 * $N + $N);
     for (int r = 0; r < rows; r++) {
       sum[r][0] = sum[r][0] + a[r * a_row + at] * left;
@@ -310,7 +369,8 @@ static inline __attribute__((always_inline)) void block_$S($T *restrict out, con
   }
   for (int r = 0; r < rows; r++)
     for (int c = 0; c < 2; c++)
-      store_first_$V(out + r * out_row + c * $N, sum[r][c], columns - c * $N);
+      if (columns >= (c + 1) * $N) store_$V(out + r * out_row + c * $N, sum[r][c]);
+      else store_edge_$V(out + r * out_row + c * $N, sum[r][c], columns - c * $N);
 }
 
 // The product of an m x k and a k x n matrix, or of one by a transposed n x k matrix. Each element is a sum over k in
@@ -326,8 +386,14 @@ static void matmul_$S($T *restrict out, const $T *restrict a, const $T *restrict
       const int64_t depth = k - from < DEPTH ? k - from : DEPTH;
       if (columns < COLUMNS) memset(panel, 0, sizeof panel);
       if (transposed) {
-        for (int64_t c = 0; c < columns; c++)
-          for (int64_t at = 0; at < depth; at++) panel[at * COLUMNS + c] = b[(j + c) * k + from + at];
+        const int64_t whole = depth / $N * $N;
+        for (int64_t c = 0; c < columns; c++) {
+          const $T *row = b + (j + c) * k + from;
+          const int square = columns - c / $N * $N >= $N;
+          for (int64_t at = 0; square && c % $N == 0 && at < whole; at += $N)
+            transpose_$V(panel + at * COLUMNS + c, COLUMNS, row + at, k);
+          for (int64_t at = square ? whole : 0; at < depth; at++) panel[at * COLUMNS + c] = row[at];
+        }
       } else {
         for (int64_t at = 0; at < depth; at++)
           memcpy(panel + at * COLUMNS, b + (from + at) * n + j, (size_t)columns * sizeof($T));

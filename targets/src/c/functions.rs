@@ -11,6 +11,9 @@ use std::ops::Range;
 /// The templates, each under a line with its name.
 const TEMPLATES: &str = include_str!("functions.c");
 
+/// The lanes of vectors in which a single number is computed by a function of lanes.
+const FEW: u32 = 4;
+
 /// A function on numbers that the written code calls through an exported pointer, so that a caller may replace the C
 /// library's, whose last bits differ from system to system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,8 +148,18 @@ impl Functions {
     pub fn unary(&mut self, op: UnaryOp, ty: Type) -> String {
         let name = op.name();
         if ty.lanes > 1 {
+            let lanes = format!("{name} {} lanes", ty.dtype.name());
+            if template(&lanes).is_some() {
+                self.of_type("splat", ty);
+                self.of_type("select", ty);
+                return self.instance(&lanes, name, ty);
+            }
             self.unary(op, Type::scalar(ty.dtype));
             return self.instance("each lane", name, ty);
+        }
+        if template(&format!("{name} {} lanes", ty.dtype.name())).is_some() {
+            self.unary(op, Type { lanes: FEW, ..ty });
+            return self.instance("of lanes", name, ty);
         }
         match template(name) {
             Some(_) => self.instance(name, name, ty),
@@ -173,6 +186,17 @@ impl Functions {
     }
 
     fn fold_of_lanes(&mut self, op: BinaryOp, ty: Type) -> String {
+        if ty.lanes > 2 && ty.lanes.is_power_of_two() {
+            let half = Type { lanes: ty.lanes / 2, ..ty };
+            self.fold_of_lanes(op, half);
+            self.of_type("load", half);
+            let vectors = self.applied(op, half);
+            let name = format!("fold_{}_{}_{}", op.name(), ty.dtype.name(), ty.lanes);
+            let whole = ty.lanes.to_string();
+            let words = [("$E", vectors.as_str()), ("$O", op.name()), ("$W", &whole)];
+            self.write(&name, "fold of halves", half, &words);
+            return name;
+        }
         let element = self.applied(op, Type::scalar(ty.dtype));
         let name = format!("fold_{}_{}_{}", op.name(), ty.dtype.name(), ty.lanes);
         let words = [("$E", element.as_str()), ("$O", op.name()), ("$N", &ty.lanes.to_string())];
@@ -199,14 +223,33 @@ impl Functions {
         name
     }
 
-    /// Returns the name of an exponential of lanes of binary32 that is not exact to the last bit.
+    /// Returns the name of an exponential of binary32 that is not exact to the last bit.
     pub fn approximate_exp(&mut self, lanes: u32) -> String {
         let ty = Type { dtype: DType::F32, lanes };
+        if lanes == 1 {
+            self.approximate_exp(FEW);
+            return self.instance("of lanes", "approximate_exp", ty);
+        }
         self.of_type("splat", ty);
         self.of_type("select", ty);
         let name = format!("approximate_exp_{ty}");
         self.write(&name, "exp approximate", ty, &[]);
         name
+    }
+
+    /// Writes the product of matrices and the function that transposes a square of them, and returns the product's name.
+    pub fn matmul(&mut self, ty: Type) -> String {
+        for needed in ["load_first", "store_first", "splat"] {
+            self.of_type(needed, ty);
+        }
+        let interleaved = |from: u32| {
+            (from..from + ty.lanes / 2)
+                .map(|lane| format!("{lane}, {}", lane + ty.lanes))
+                .join(", ")
+        };
+        let (low, high) = (interleaved(0), interleaved(ty.lanes / 2));
+        self.write(&format!("transpose_{ty}"), "transpose", ty, &[("$A", &low), ("$B", &high)]);
+        self.plain("matmul", ty)
     }
 
     /// Returns the name of the conversion from a floating-point type to an integer type.

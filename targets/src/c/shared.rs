@@ -44,20 +44,23 @@ pub(super) fn rows(
 }
 
 /// The accesses of a loop's body.
-#[derive(Debug, Default)]
-struct Seen {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
     /// The registers that it sets.
-    set: BTreeSet<RegisterId>,
+    pub set: BTreeSet<RegisterId>,
     /// The tensors that it writes.
-    written: BTreeSet<TensorId>,
+    pub written: BTreeSet<TensorId>,
+    /// The tensors that it reads.
+    pub read: BTreeSet<TensorId>,
     /// The elements that it reads or writes, by tensor.
-    accesses: BTreeMap<TensorId, Vec<Addr<Expr>>>,
+    pub accesses: BTreeMap<TensorId, Vec<Addr<Expr>>>,
     /// True if it multiplies whole matrices.
-    matmul: bool,
+    pub matmul: bool,
 }
 
 impl Seen {
-    fn body(&mut self, body: &[Stmt]) {
+    /// Adds the accesses of statements.
+    pub fn body(&mut self, body: &[Stmt]) {
         for stmt in body {
             match stmt {
                 Stmt::Set(register, value) => {
@@ -65,10 +68,10 @@ impl Seen {
                     self.value(value);
                 }
                 Stmt::Pop(register) => _ = self.set.insert(*register),
-                Stmt::Store(addr, value) | Stmt::Accumulate(_, addr, value) => {
-                    self.written.insert(addr.tensor);
-                    self.value(&Expr::Load(Box::new(addr.clone())));
-                    self.value(value);
+                Stmt::Store(addr, value) => self.store(addr, value),
+                Stmt::Accumulate(_, addr, value) => {
+                    self.read.insert(addr.tensor);
+                    self.store(addr, value);
                 }
                 // A hint reads nothing.
                 Stmt::Prefetch(_) => {}
@@ -83,9 +86,18 @@ impl Seen {
         }
     }
 
+    fn store(&mut self, addr: &Addr<Expr>, value: &Expr) {
+        self.written.insert(addr.tensor);
+        self.accesses.entry(addr.tensor).or_default().push(addr.clone());
+        let limits = addr.lanes.iter().map(|lanes| &lanes.limit);
+        addr.index.iter().chain(limits).for_each(|index| self.value(index));
+        self.value(value);
+    }
+
     fn value(&mut self, value: &Expr) {
         value.walk(&mut |part| {
             if let Expr::Load(addr) = part {
+                self.read.insert(addr.tensor);
                 self.accesses.entry(addr.tensor).or_default().push((**addr).clone());
             }
         });
@@ -93,7 +105,7 @@ impl Seen {
 
     /// Returns true if iterations access different elements of a tensor: in one of its dimensions, each stays between
     /// its own variable and the next one's.
-    fn apart(&self, tensor: TensorId, counted: &Loop) -> bool {
+    pub fn apart(&self, tensor: TensorId, counted: &Loop) -> bool {
         let accesses = self.accesses.get(&tensor).map_or(&[][..], Vec::as_slice);
         let dimensions = accesses.first().map_or(0, |addr| addr.index.len());
         let own = |addr: &Addr<Expr>, at: usize| {

@@ -38,8 +38,10 @@ impl Writer<'_> {
                 }
             }
             self.next_statement();
-            if !matches!(stmt, Stmt::Prefetch(_)) {
-                self.asked.clear();
+            match stmt {
+                Stmt::Prefetch(_) => {}
+                Stmt::Set(register, _) => self.asked.retain(|addr| !mentions(addr, *register)),
+                _ => self.asked.clear(),
             }
             block.push(at);
             self.statement(stmt, first.is_some(), block)?;
@@ -207,10 +209,7 @@ impl Writer<'_> {
         let tensors = operands.map(|id| &self.program.tensors[id.index()]);
         let [out, a, b] = operands.map(|id| self.names.tensors[id.index()].clone());
         let ty = Type { dtype: tensors[0].dtype, lanes: self.pieces(1 << 6).lanes };
-        for needed in ["load_first", "store_first", "splat"] {
-            self.functions.of_type(needed, ty);
-        }
-        self.functions.plain("matmul", ty);
+        let function = self.functions.matmul(ty);
         let extent = |dim: &Dim| self.names.extent(dim);
         let [left, product] = [tensors[1], tensors[0]];
         let tail = |shape: &[Dim]| -> [String; 2] {
@@ -226,17 +225,29 @@ impl Writer<'_> {
             [batches, _, _] => (format!("{} * {m}", extent(batches)), None),
             _ => (m, None),
         };
-        let (name, transposed) = (ty.dtype, u8::from(transposed));
+        let transposed = u8::from(transposed);
         let call = |first: [String; 3], rows: &str| {
             let [out, a, b] = first;
-            format!("matmul_{name}({out}, {a}, {b}, {rows}, {k}, {n}, {transposed});")
+            format!("{function}({out}, {a}, {b}, {rows}, {k}, {n}, {transposed});")
         };
+        let own = |tensor: &str, batch: &str, elements: [&str; 2]| {
+            format!("{tensor} + {batch} * {}", elements.iter().format(" * "))
+        };
+        if let Some(batch) = self.batches.get(&operands[0]) {
+            let batch = &self.names.registers[batch.index()];
+            let whole = [[&m, &n], [&m, &k], [&k, &n]].map(|sides| sides.map(String::as_str));
+            let of = |at: usize| match self.folded.contains(&operands[at]) {
+                true => [&out, &a, &b][at].clone(),
+                false => own([&out, &a, &b][at], batch, whole[at]),
+            };
+            let call = call([of(0), of(1), of(2)], &m);
+            self.out.line(call);
+            return;
+        }
         let threads = self.threads;
         let shares = threads > 1 && self.depth == 0;
         if let Some(batches) = batches {
-            let own = |tensor: &str, elements: [&str; 2]| {
-                format!("{tensor} + p * {}", elements.iter().format(" * "))
-            };
+            let own = |tensor: &str, sides| own(tensor, "p", sides);
             let call = call([own(&out, [&m, &n]), own(&a, [&m, &k]), own(&b, [&k, &n])], &m);
             if shares {
                 self.out.line(format!("#pragma omp parallel for num_threads({threads})"));
@@ -270,7 +281,8 @@ impl Writer<'_> {
         self.out.open("");
         let mut used = BTreeSet::new();
         counted.body.iter().for_each(|stmt| registers(stmt, &mut used));
-        if used.contains(&counted.var) {
+        let numbers = |stmt: &Stmt| matches!(stmt, Stmt::Matmul { .. });
+        if used.contains(&counted.var) || counted.body.iter().any(numbers) {
             self.out.line(format!("const int64_t {name} = {only};"));
         }
         let done =
@@ -350,6 +362,13 @@ impl Writer<'_> {
 
 /// The parts of a loop for each thread: enough for a slow part to be made up for.
 const PARTS: u32 = 4;
+
+/// Returns true if the indices of an element depend on a register.
+fn mentions(addr: &Addr<Expr>, register: RegisterId) -> bool {
+    let mut read = BTreeSet::new();
+    addr.index.iter().for_each(|index| in_expr(index, &mut read));
+    read.contains(&register)
+}
 
 /// Returns true if an expression is this number.
 fn is(expr: &Expr, number: i64) -> bool {

@@ -1,0 +1,281 @@
+//! Calls of a program on tensors of PyTorch, in their own memory, from Python: tensors are read through the functions that
+//! their type exports for C, the exchange interface of DLPack, which take a few nanoseconds.
+
+use crate::library::Call;
+use pyo3::ffi::PyObject;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple, PyType};
+use std::ffi::{c_int, c_void};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::{ptr, slice};
+
+/// The device of tensors in the memory of the processor.
+const PROCESSOR: i32 = 1;
+
+/// A tensor as the interface describes it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct View {
+    data: *mut u8,
+    device: [i32; 2],
+    rank: i32,
+    code: u8,
+    bits: u8,
+    lanes: u16,
+    shape: *const i64,
+    strides: *const i64,
+    offset: u64,
+}
+
+/// The functions of the interface; those that are not called here are only pointers.
+#[repr(C)]
+struct Interface {
+    version: [u32; 2],
+    older: *const c_void,
+    others: [*const c_void; 3],
+    view: Option<unsafe extern "C" fn(*mut PyObject, *mut View) -> c_int>,
+}
+
+/// An extent of a tensor: a number, and the size that it is added to, if there is one.
+pub type Extent = (Option<usize>, i64);
+
+/// The type and shape of a tensor that a caller gives.
+#[derive(Clone, Debug)]
+pub struct Form {
+    /// The kind of number as DLPack counts them: 0 signed, 1 unsigned, 2 floating-point.
+    pub code: u8,
+    /// The bits of an element.
+    pub bits: u8,
+    /// The extents.
+    pub shape: Vec<Extent>,
+}
+
+/// A parameter of the function.
+#[derive(Clone, Debug)]
+pub enum Parameter {
+    /// The argument with this number, counting outputs after inputs.
+    Argument(usize),
+    /// A tensor at an address that the caller keeps alive.
+    Constant(usize),
+    /// A tensor that is computed on the way, with the bytes of an element and its extents.
+    Between(i64, Vec<Extent>),
+}
+
+/// A program as a function of tensors of one type.
+pub struct Caller {
+    call: Call,
+    class: Py<PyType>,
+    view: unsafe extern "C" fn(*mut PyObject, *mut View) -> c_int,
+    inputs: usize,
+    forms: Vec<Form>,
+    sizes: Vec<Extent>,
+    parameters: Vec<Parameter>,
+    /// Memory for what is computed on the way, which calls take in turn.
+    spare: Mutex<Vec<Vec<u64>>>,
+}
+
+impl Caller {
+    /// Loads a library for arguments of a type; `None` if the type does not export the interface, or the library not the
+    /// function. `forms` are those of the inputs and then of the outputs; `sizes` and `parameters` what the function takes.
+    pub fn new(
+        (library, symbol): (&Path, &str),
+        class: &Bound<'_, PyType>,
+        (inputs, forms): (usize, Vec<Form>),
+        (sizes, parameters): (Vec<Extent>, Vec<Parameter>),
+    ) -> Option<Caller> {
+        let capsule = class.getattr("__dlpack_c_exchange_api__").ok()?;
+        let capsule = capsule.cast_into::<PyCapsule>().ok()?;
+        let interface = capsule.pointer_checked(Some(c"dlpack_exchange_api")).ok()?;
+        // SAFETY: a capsule of this name holds the interface, whose first word is its version, and the type keeps it.
+        let interface = unsafe { interface.cast::<Interface>().as_ref() };
+        if interface.version[0] != 1 {
+            return None;
+        }
+        // SAFETY: the library was compiled from a program's text, which has no code that runs when it is loaded.
+        let library = unsafe { libloading::Library::new(library) }.ok()?;
+        // SAFETY: the caller names the function that `c::print` defines with exactly this type.
+        let call = *unsafe { library.get::<Call>(symbol.as_bytes()) }.ok()?;
+        // The code stays in memory, since threads may wait in it for the next call.
+        std::mem::forget(library);
+        let view = interface.view?;
+        let (class, spare) = (class.clone().unbind(), Mutex::default());
+        Some(Caller { call, class, view, inputs, forms, sizes, parameters, spare })
+    }
+
+    /// Runs the function, and returns its status; `None`, and nothing has run, if an argument is not as the function takes
+    /// it, or memory for what is computed on the way is too large.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an attribute of a tensor does.
+    pub fn call(
+        &self,
+        inputs: &Bound<'_, PyTuple>,
+        outputs: &[Bound<'_, PyAny>],
+        (gradients, checked): (bool, bool),
+    ) -> PyResult<Option<c_int>> {
+        let py = inputs.py();
+        if inputs.len() != self.inputs || self.inputs + outputs.len() != self.forms.len() {
+            return Ok(None);
+        }
+        let mut known = Vec::with_capacity(8);
+        let mut addresses = Vec::with_capacity(self.forms.len());
+        let given = inputs.iter_borrowed().chain(outputs.iter().map(Bound::as_borrowed));
+        for (argument, form) in given.zip(&self.forms) {
+            let Some(address) = self.address(&argument, form, &mut known) else {
+                return Ok(None);
+            };
+            if gradients
+                && addresses.len() < self.inputs
+                && argument.getattr(pyo3::intern!(py, "requires_grad"))?.is_truthy()?
+            {
+                return Ok(None);
+            }
+            addresses.push(address);
+        }
+        let sizes: Option<Vec<i64>> =
+            self.sizes.iter().map(|extent| number(extent, &known)).collect();
+        let Some(sizes) = sizes else { return Ok(None) };
+        let mut memory = self.lock().pop().unwrap_or_default();
+        let Some(tensors) = self.tensors(&addresses, &known, &mut memory) else {
+            return Ok(None);
+        };
+        let (call, checked) = (self.call, c_int::from(checked));
+        let given = Given(sizes, tensors);
+        let status = py.detach(move || {
+            let Given(sizes, tensors) = &given;
+            // SAFETY: the function takes as many sizes and tensors as `new` was told, and each pointer is that of a tensor
+            // in the processor's memory whose type and extents were compared just now; its object lives until this returns.
+            // The program was verified: it leaves its tensors only through data, which it checks unless the caller of this
+            // vouches for it.
+            unsafe { call(sizes.as_ptr(), tensors.as_ptr(), checked) }
+        });
+        self.lock().push(memory);
+        Ok(Some(status))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u64>>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the address of an argument of a form, and adds what its extents say of sizes.
+    fn address(
+        &self,
+        argument: &Bound<'_, PyAny>,
+        form: &Form,
+        known: &mut Vec<Option<i64>>,
+    ) -> Option<*mut u8> {
+        if !argument.get_type().is(&self.class) {
+            return None;
+        }
+        let mut view = View {
+            data: ptr::null_mut(),
+            device: [0; 2],
+            rank: 0,
+            code: 0,
+            bits: 0,
+            lanes: 0,
+            shape: ptr::null(),
+            strides: ptr::null(),
+            offset: 0,
+        };
+        // SAFETY: the object is of the type that the function came from, and the thread holds the interpreter.
+        if unsafe { (self.view)(argument.as_ptr(), &raw mut view) } != 0 {
+            // What it raised is raised again by the way that explains it.
+            drop(PyErr::take(argument.py()));
+            return None;
+        }
+        let alike = (view.code, view.bits, view.lanes) == (form.code, form.bits, 1)
+            && view.device[0] == PROCESSOR
+            && usize::try_from(view.rank).ok()? == form.shape.len()
+            && view.offset == 0;
+        if !alike {
+            return None;
+        }
+        let extents = |of: *const i64| match form.shape.len() {
+            0 => &[][..],
+            // SAFETY: shape and strides of a tensor have as many numbers as its rank, and live as long as it.
+            rank => unsafe { slice::from_raw_parts(of, rank) },
+        };
+        let shape = extents(view.shape);
+        if !view.strides.is_null() {
+            let mut dense = 1;
+            for (extent, stride) in shape.iter().zip(extents(view.strides)).rev() {
+                if *extent != 1 && *stride != dense && !shape.contains(&0) {
+                    return None;
+                }
+                dense = dense.checked_mul(*extent)?;
+            }
+        }
+        for (extent, (size, plus)) in shape.iter().zip(&form.shape) {
+            let own = extent.checked_sub(*plus).filter(|own| *own >= 0)?;
+            match size {
+                None if own != 0 => return None,
+                None => {}
+                Some(at) => {
+                    if known.len() <= *at {
+                        known.resize(*at + 1, None);
+                    }
+                    if *known[*at].get_or_insert(own) != own {
+                        return None;
+                    }
+                }
+            }
+        }
+        let aligned = (view.data as usize).is_multiple_of(usize::from(form.bits / 8).max(1));
+        aligned.then_some(view.data)
+    }
+
+    /// Returns the pointers of all parameters. What is computed on the way gets its place in some memory.
+    fn tensors(
+        &self,
+        addresses: &[*mut u8],
+        known: &[Option<i64>],
+        memory: &mut Vec<u64>,
+    ) -> Option<Vec<*mut c_void>> {
+        let words = |element: i64, shape: &[Extent]| {
+            let mut bytes = element;
+            for extent in shape {
+                bytes = bytes.checked_mul(number(extent, known)?)?;
+            }
+            // Each starts at a cache line.
+            usize::try_from(bytes).ok()?.div_ceil(64).checked_mul(8)
+        };
+        let mut all = 8_usize;
+        for parameter in &self.parameters {
+            if let Parameter::Between(bytes, shape) = parameter {
+                all = all.checked_add(words(*bytes, shape)?)?;
+            }
+        }
+        if memory.len() < all {
+            memory.try_reserve_exact(all - memory.len()).ok()?;
+            memory.resize(all, 0);
+        }
+        let mut from = memory.as_ptr().align_offset(64).min(8);
+        let pointers = self.parameters.iter().map(|parameter| match parameter {
+            Parameter::Argument(at) => addresses.get(*at).map(|address| address.cast()),
+            Parameter::Constant(address) => Some(ptr::with_exposed_provenance_mut(*address)),
+            Parameter::Between(bytes, shape) => {
+                let place = memory.get_mut(from..)?.as_mut_ptr();
+                from += words(*bytes, shape)?;
+                Some(place.cast())
+            }
+        });
+        pointers.collect()
+    }
+}
+
+/// What the function is called with.
+struct Given(Vec<i64>, Vec<*mut c_void>);
+
+// SAFETY: the pointers are used by the thread that made them, which only lets others run Python meanwhile.
+unsafe impl Send for Given {}
+
+/// Returns an extent, if its size is known.
+fn number((size, plus): &Extent, known: &[Option<i64>]) -> Option<i64> {
+    match size {
+        None => Some(*plus),
+        Some(at) => known.get(*at).copied().flatten()?.checked_add(*plus),
+    }
+}
