@@ -138,12 +138,10 @@ impl Builder {
                 }
                 return self.add(op, parts, shape, elem);
             }
-            (Op::Reshape, [of]) => {
-                // Only dimensions of extent 1 differ behind the rows, or what is in each row.
-                if self.graph.shape(*of).first() == Some(&rows) {
-                    let part = self.rows_of(*of, range, known)?;
-                    return self.reshape(part, shape);
-                }
+            // Rows stay rows where only what is in each row has other extents.
+            (Op::Reshape, [of]) if self.graph.shape(*of).first() == Some(&rows) => {
+                let part = self.rows_of(*of, range, known)?;
+                return self.reshape(part, shape);
             }
             (Op::Fold(_), [of]) if self.graph.shape(*of).first() == Some(&rows) => {
                 let part = self.rows_of(*of, range, known)?;
