@@ -10,6 +10,7 @@ mod implied;
 mod merged;
 mod places;
 mod plain;
+mod scopes;
 mod single;
 mod solved;
 mod unmentioned;
@@ -71,26 +72,28 @@ pub(super) fn reason(signature: &Signature, mutant: &Mutant) -> Option<Reason> {
             };
             same.then_some(Reason::Identified)
         }),
-        None if identified::say_the_same(signature, original, rule)
-            || identified::says_nothing(signature, rule) =>
-        {
-            Some(Reason::Identified)
+        None => {
+            let same = identified::say_the_same(signature, original, rule)
+                || identified::says_nothing(signature, rule);
+            let same = same && scopes::are_kept(signature, original, rule);
+            same.then_some(Reason::Identified)
         }
-        None => None,
     }
 }
 
 /// Returns true if a condition keeps two loop variables apart.
 fn is_of_names(signature: &Signature, rule: &Rule, aim: &Aim) -> bool {
-    let is_variable = |v: Var| {
-        let sort = rule.variables.iter().find(|(own, _)| *own == v).and_then(|(_, sort)| *sort);
-        let kind = sort.and_then(|sort| signature.sort(sort.name())?.kind);
-        kind == Some(Kind::Variable)
-    };
     match aim {
         Aim::Condition(call) => call.what.name == "different",
-        Aim::New(new) => is_variable(new.within),
+        Aim::New(new) => is_variable(signature, rule, new.within),
     }
+}
+
+/// Returns true for a variable of a rule that is a loop's.
+fn is_variable(signature: &Signature, rule: &Rule, v: Var) -> bool {
+    let sort = rule.variables.iter().find(|(own, _)| *own == v).and_then(|(_, sort)| *sort);
+    let kind = sort.and_then(|sort| signature.sort(sort.name())?.kind);
+    kind == Some(Kind::Variable)
 }
 
 /// Returns true if a condition says that nothing writes what the access unit reads.
