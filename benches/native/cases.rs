@@ -3,7 +3,7 @@
 
 use ember_language::rules::Exactness;
 
-/// What is measured.
+/// A measured kernel, layer or model.
 pub struct Case {
     /// Its name.
     pub name: &'static str,

@@ -132,7 +132,7 @@ fn energy_is_the_sum_of_its_parts_and_grows_with_work() {
     }
 }
 
-/// What the access unit does with rows that the core loads itself.
+/// The work of the access unit for rows that the core loads itself.
 #[derive(Clone, Copy, PartialEq)]
 enum Ahead {
     Nothing,

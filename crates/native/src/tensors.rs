@@ -266,7 +266,7 @@ impl Caller {
     }
 }
 
-/// What the function is called with.
+/// The arguments of a call.
 struct Given(Vec<i64>, Vec<*mut c_void>);
 
 // SAFETY: the pointers are used by the thread that made them, which only lets others run Python meanwhile.

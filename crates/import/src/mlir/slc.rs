@@ -74,7 +74,7 @@ struct StreamAddress {
 enum End {
     /// There are no lanes.
     One,
-    /// That of the loop that the last index counts, which masks them.
+    /// The end of the loop that the last index counts, which masks them.
     OfLoop(String),
     /// Another one.
     Below(String),

@@ -33,6 +33,16 @@ impl<'a> Lowering<'_, 'a> {
         }
         let step = &operation.operands[2].1;
         self.step(bounds[2], step)?;
+        if operation.kind == Kind::Walk {
+            // Units with other bounds wait for each other in vain, so that no loop does what they do.
+            for (at, own) in [(3, bounds[0]), (4, bounds[1])] {
+                let other = self.operand(operation, at)?;
+                if self.index(other)? != own {
+                    let message = "a loop of both units has the same bounds on either";
+                    return Err(self.refused(message, &other.1));
+                }
+            }
+        }
         self.repeated(operation, bounds, of)
     }
 
