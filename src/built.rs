@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-pub use crate::native::{Argument, Callable, Number, Output, Place, Sorted, Step};
+pub use crate::native::{Argument, Callable, Computed, Made, MadeBy, Number, Output, Place, Step};
 
 /// The settings of a compilation.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ mod measure;
 mod report;
 
 pub(crate) use callable::callable;
-pub use callable::{Argument, Callable, Number, Output, Place, Sorted, Step};
+pub use callable::{Argument, Callable, Computed, Made, MadeBy, Number, Output, Place, Step};
 pub(crate) use report::{NativeReport, text};
 
 use crate::job::reason;

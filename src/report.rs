@@ -56,14 +56,15 @@ pub struct Report {
     pub trace: Option<Vec<GroupTrace>>,
 }
 
-/// An input that is prepared before the program runs: edges sorted by the row that they lead to.
+/// An input that is prepared before the program runs: computed positions, or edges sorted by the row that they lead to.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[schemars(rename = "Prepared")]
 pub struct PreparedReport {
     /// The input.
     pub input: String,
-    /// The input that says the row of each edge.
-    pub positions: String,
+    /// The input that says the row of each edge; missing for computed positions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positions: Option<String>,
     /// The cycles of the preparation on the core.
     pub cycles: u64,
 }

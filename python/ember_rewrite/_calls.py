@@ -56,7 +56,10 @@ class _Writer:
         self.lines: list[str] = []
         self.messages: list[str] = []
         self.names: dict[str, Any] = {"np": np, "Misfit": Misfit, "messages": self.messages, "misfit": self._misfit}
-        self.names |= {"sorted_by": _sorted_by, "order_of": _order_of}
+        self.names |= {"sorted_by": _sorted_by, "order_of": _order_of, "ends_of": _ends_of}
+        self.names |= {"as_positions": _as_positions, "whole": WHOLE}
+        self.arrays: set[str] = set()
+        """The variables that are arrays, whatever the arguments are."""
         if tensors:
             import torch
 
@@ -165,20 +168,54 @@ class _Writer:
         self.addresses[name] = self.address(value, self.tensors)
 
     def prepared(self) -> None:
-        """Writes the sorting of edges into rows."""
+        """Writes the computing of positions, and the sorting of edges into rows."""
         orders: dict[str, str] = {}
-        for n, sort in enumerate(self.layout["prepared"]):
-            positions = self.values[sort["positions"]]
-            if sort["values"] is None:
-                rows = self.number(self.places[sort["input"]]["shape"][0])
-                orders[positions] = f"order{n}"
-                self.line(f"order{n}, p{n} = sorted_by({positions}, {rows} - 1)")
+        for n, made in enumerate(self.layout["prepared"]):
+            name, own, tensor = made["input"], f"p{n}", False
+            if "computed" in made:
+                shape = self.shape(self.places[name]["shape"])
+                self.line(f"{own} = as_positions({self.whole(made['computed'])}, {shape}, {self.dtype_name(name)!r})")
+            elif "sums" in made:
+                self.line(f"{own} = ends_of({self.array(made['sums']['lengths'])}, {self.dtype_name(name)!r})")
             else:
-                if positions not in orders:
+                sort = made["sorted"]
+                positions = self.values[sort["positions"]]
+                if sort["values"] is None:
+                    rows = self.number(self.places[name]["shape"][0])
                     orders[positions] = f"order{n}"
-                    self.line(f"order{n} = order_of({positions})")
-                self.line(f"p{n} = {self.values[sort['values']]}[{orders[positions]}]")
-            self.addresses[sort["input"]] = self.address(f"p{n}", self.tensors and sort["values"] is not None)
+                    self.line(f"order{n}, {own} = sorted_by({positions}, {rows} - 1)")
+                else:
+                    if positions not in orders:
+                        orders[positions] = f"order{n}"
+                        self.line(f"order{n} = order_of({positions})")
+                    values = self.values[sort["values"]]
+                    tensor, order = self.tensors and values not in self.arrays, orders[positions]
+                    if self.tensors and not tensor and positions not in self.arrays:
+                        order += ".numpy()"
+                    self.line(f"{own} = {values}[{order}]")
+            if not tensor:
+                self.arrays.add(own)
+            self.values[name] = own
+            self.addresses[name] = self.address(own, tensor)
+
+    def array(self, name: str) -> str:
+        """Returns an input as an array."""
+        if name not in self.values:
+            return f"arrays[{name!r}]"
+        value = self.values[name]
+        return f"{value}.numpy()" if self.tensors and value not in self.arrays else value
+
+    def dtype_name(self, name: str) -> str:
+        return np.dtype(TYPES[self.places[name]["dtype"]]).name
+
+    def whole(self, expression: Any) -> str:
+        """Returns the expression of whole numbers of 64 bits."""
+        if isinstance(expression, int):
+            return f"np.int64({expression})"
+        if isinstance(expression, str):
+            return f"{self.array(expression)}.astype(np.int64)"
+        word, operands = expression
+        return f"whole[{word!r}]({', '.join(map(self.whole, operands))})"
 
     def closed(self) -> None:
         """Writes copies of inputs with a last number."""
@@ -227,6 +264,45 @@ class _Writer:
             self.line(f"function({', '.join(words)})")
         made = [f"o{n}" for n in range(len(self.layout["outputs"]))]
         self.line(f"return {made[0] if len(made) == 1 else '(' + ', '.join(made) + ')'}")
+
+
+def _as_positions(numbers: Any, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Returns computed numbers as the function takes them."""
+    return np.ascontiguousarray(numbers, dtype).reshape(shape)
+
+
+def _ends_of(lengths: np.ndarray, dtype: str) -> np.ndarray:
+    """Returns where bags of these lengths start, and the end of the last one."""
+    ends = np.zeros(len(lengths) + 1, dtype)
+    np.cumsum(lengths, out=ends[1:])
+    return ends
+
+
+def _floordiv(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns the quotient rounded down; 0 where the divisor is."""
+    return np.where(b == 0, 0, a // np.where(b == 0, 1, b))
+
+
+def _div(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns the quotient without what is behind the point; 0 where the divisor is."""
+    down = _floordiv(a, b)
+    return down + ((down < 0) & (down * b != a))
+
+
+WHOLE = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": _div,
+    "floordiv": _floordiv,
+    "floormod": lambda a, b: a - _floordiv(a, b) * b,
+    "max": np.maximum,
+    "min": np.minimum,
+    "lt": lambda a, b: (a < b).astype(np.int64),
+    "le": lambda a, b: (a <= b).astype(np.int64),
+    "select": lambda condition, a, b: np.where(condition != 0, a, b),
+}
+"""The operations on whole numbers that positions are computed by."""
 
 
 def _order_of(positions: Any) -> Any:

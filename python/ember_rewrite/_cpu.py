@@ -28,6 +28,7 @@ class NativeProgram:
         self._layout = layout
         self._module = module
         self._constants = {name: _own(name, value, module) for name, value in constants.items()}
+        self._arrays = {name: value for name, value in constants.items() if value.dtype.kind in "iu"}
         self.copies = [name for name, value in self._constants.items() if isinstance(value, np.ndarray)]
         """The constants that are copies: parameters whose changes the program does not see."""
         self._library = ctypes.CDLL(layout["path"])
@@ -131,6 +132,7 @@ class NativeProgram:
             "refused": self._refused,
             "between": self._between,
             "constants": {name: _address(value) for name, value in self._constants.items()},
+            "arrays": self._arrays,
             "with_gradients": self._with_gradients,
         }
         exec(compile(text, f"<call of {self._layout['model']}>", "exec"), names)

@@ -245,3 +245,26 @@ def test_inputs_that_need_gradients_are_pytorchs(bag):
         bag(table, indices, offsets)
     with torch.no_grad():
         assert torch.equal(bag(table, indices, offsets), torch.from_numpy(summed(*batch())))
+
+
+@pytest.mark.parametrize("name", ["hashed", "batched"])
+def test_positions_are_computed_before_the_call(export, name):
+    own = export(name)
+    called = ember_rewrite.compile(own.path, target="cpu")(*own.inputs)
+    outputs = called if isinstance(called, tuple) else (called,)
+    for found, wanted in zip(outputs, own.outputs, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_every_operation_on_positions_is_that_of_the_simulated_program():
+    path = IMPORTS.parent / "models" / "computed.sexp"
+    draw = np.random.default_rng(3)
+    inputs = [
+        draw.random((100, 4), np.float32),
+        draw.integers(-8, 41, (6, 1)),
+        draw.integers(-3, 8, 5).astype(np.int32),
+        np.array([4, 0, 26], np.int32),
+    ]
+    simulated = ember_rewrite.compile(path)(*inputs)
+    for found, wanted in zip(ember_rewrite.compile(path, target="cpu")(*inputs), simulated, strict=True):
+        np.testing.assert_array_equal(found, wanted)

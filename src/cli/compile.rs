@@ -10,7 +10,7 @@ use crate::results::{self, Compared, Expected};
 use ember_compile::models;
 use ember_compile::pipeline::{self, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
-use ember_model::{Model, Prepared};
+use ember_model::{Model, Prepared, Preparing};
 use ember_native::Found;
 use ember_targets::tensor::Tensor;
 use ember_tools::emit;
@@ -155,17 +155,20 @@ fn prepared(model: &Model, level: Level) -> String {
     let mlir = matches!(level, Level::Mlir | Level::MlirSlc | Level::MlirSlcv | Level::MlirDlc);
     let comment = if mlir { "//" } else { ";" };
     let name = |id| model.tensor(id).name.as_str();
-    let note = |Prepared { input, positions, values }| {
-        let (input, positions) = (name(input), name(positions));
-        match values {
-            None => {
+    let note = |Prepared { input, by }| {
+        let input = name(input);
+        match by {
+            Preparing::Computed(whole) => format!("{comment} {input}: {whole}\n"),
+            Preparing::Sums { lengths } => {
+                format!("{comment} {input}: where bags of the lengths {} start\n", name(lengths))
+            }
+            Preparing::Offsets { positions } => {
+                let positions = name(positions);
                 format!("{comment} {input}: where the edges of each row of {positions} start\n")
             }
-            Some(values) => {
-                format!(
-                    "{comment} {input}: {} in the order of the rows of {positions}\n",
-                    name(values)
-                )
+            Preparing::InRows { values, positions } => {
+                let (values, positions) = (name(values), name(positions));
+                format!("{comment} {input}: {values} in the order of the rows of {positions}\n")
             }
         }
     };

@@ -4,7 +4,10 @@
 use super::{compiled, complete, failed};
 use ember_compile::pipeline::{Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic};
-use ember_model::{ArgumentStep, Declared, Extent, Held, Model, Parameter, Prepared, TensorId};
+use ember_language::sexp::deeper;
+use ember_model::{
+    ArgumentStep, Declared, Extent, Held, Model, Parameter, Prepared, Preparing, TensorId, Whole,
+};
 use ember_native::{Compiler, replacement};
 use ember_targets::dlc::{Dim, Program};
 use ember_targets::tensor::{Data, Tensor};
@@ -41,8 +44,8 @@ pub struct Callable {
     pub tensors: Vec<Place>,
     /// The inputs of the model, which arguments hold.
     pub inputs: Vec<Place>,
-    /// The inputs that are prepared of others, the offsets before what they divide.
-    pub prepared: Vec<Sorted>,
+    /// The inputs that are prepared of others, in an order in which they can be prepared.
+    pub prepared: Vec<Made>,
     /// The arguments of the model.
     pub arguments: Vec<Argument>,
     /// The outputs in their order.
@@ -82,15 +85,58 @@ pub struct Place {
     pub written: bool,
 }
 
-/// An input with edges in the order of the rows that they lead to, those of one row in their own order.
+/// An input that is prepared of others before a call.
 #[derive(Clone, Debug, Serialize)]
-pub struct Sorted {
+pub struct Made {
     /// The input.
     pub input: String,
-    /// The input with the row that each edge leads to.
-    pub positions: String,
-    /// The input that is sorted; `None` for the offsets of the rows.
-    pub values: Option<String>,
+    /// What it is made of.
+    #[serde(flatten)]
+    pub by: MadeBy,
+}
+
+/// The way to prepare an input.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MadeBy {
+    /// Whole numbers, element by element.
+    Computed(Computed),
+    /// Where bags start, and the end of the last one.
+    Sums {
+        /// The input with the lengths of the bags.
+        lengths: String,
+    },
+    /// Edges in the order of the rows that they lead to, those of one row in their own order.
+    Sorted {
+        /// The input with the row that each edge leads to.
+        positions: String,
+        /// The input that is sorted; `None` for the offsets of the rows.
+        values: Option<String>,
+    },
+}
+
+/// A whole number of each element.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Computed {
+    /// The same number everywhere.
+    Number(i64),
+    /// The elements of an input, repeated along dimensions that it lacks or has once.
+    Input(String),
+    /// The name of an operation, and its operands.
+    Apply(&'static str, Vec<Computed>),
+}
+
+impl Computed {
+    fn of(whole: &Whole) -> Computed {
+        match whole {
+            Whole::Number(n) => Computed::Number(*n),
+            Whole::Input(name) => Computed::Input(name.clone()),
+            Whole::Apply(op, operands) => {
+                deeper(|| Computed::Apply(op.name, operands.iter().map(Computed::of).collect()))
+            }
+        }
+    }
 }
 
 /// An argument, and the inputs that hold it or parts of it.
@@ -188,14 +234,22 @@ impl Place {
 }
 
 /// Returns the inputs that are prepared of others.
-fn prepared(model: &Model) -> Vec<Sorted> {
+fn prepared(model: &Model) -> Vec<Made> {
     let name = |id: TensorId| model.tensor(id).name.clone();
-    let sorted = |own: Prepared| Sorted {
-        input: name(own.input),
-        positions: name(own.positions),
-        values: own.values.map(name),
+    let ready = |Prepared { input, by }| {
+        let by = match by {
+            Preparing::Computed(whole) => MadeBy::Computed(Computed::of(&whole)),
+            Preparing::Sums { lengths } => MadeBy::Sums { lengths: name(lengths) },
+            Preparing::Offsets { positions } => {
+                MadeBy::Sorted { positions: name(positions), values: None }
+            }
+            Preparing::InRows { values, positions } => {
+                MadeBy::Sorted { positions: name(positions), values: Some(name(values)) }
+            }
+        };
+        Made { input: name(input), by }
     };
-    model.prepared().into_iter().map(sorted).collect()
+    model.prepared().into_iter().map(ready).collect()
 }
 
 /// Returns a tensor with its elements in memory.

@@ -78,17 +78,23 @@ pub fn one(report: &RunReport) -> String {
 
 /// Returns the cycles of what is prepared before programs; nothing if there is nothing.
 fn preparation(prepared: &[PreparedReport], [before, counted]: [&str; 2]) -> String {
-    let [first, ..] = prepared else { return String::new() };
-    let all: u64 = prepared.iter().map(|prepared| prepared.cycles).sum();
-    let of = first.positions.as_str();
-    let others = prepared.iter().filter(|prepared| prepared.positions != of).count();
-    let of = if others == 0 { format!(" by `{of}`") } else { String::new() };
+    if prepared.is_empty() {
+        return String::new();
+    }
+    let sorted: Vec<&str> = prepared.iter().filter_map(|own| own.positions.as_deref()).collect();
+    let by = match &sorted[..] {
+        [first, rest @ ..] if rest.iter().all(|own| own == first) => format!(" by `{first}`"),
+        _ => String::new(),
+    };
+    let steps = [
+        (sorted.len() < prepared.len()).then(|| "positions are computed".to_owned()),
+        (!sorted.is_empty()).then(|| format!("the edges are sorted{by}")),
+    ];
+    let steps = steps.into_iter().flatten().join(" and ");
     let each = prepared.iter();
     let each = each.map(|own| format!("`{}` {}", own.input, grouped(own.cycles))).join(", ");
-    let sum = grouped(all);
-    wrapped(&format!(
-        "Preparation before {before}: the edges are sorted{of} in {sum} cycles, {counted} ({each})."
-    ))
+    let sum = grouped(prepared.iter().map(|own| own.cycles).sum());
+    wrapped(&format!("Preparation before {before}: {steps} in {sum} cycles, {counted} ({each})."))
 }
 
 /// Returns the assumptions of the chosen program about its data, one line each.

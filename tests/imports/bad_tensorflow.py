@@ -55,7 +55,8 @@ BAD = {
     "product": x + constant("c", I32, [1]) + node("a", "Prod", ["x", "c"]),
     "unique": ids + node("a", "Unique", ["ids"], attr("out_idx", of_type(I32))) + node("b", "Neg", ["a"]),
     "made": argument("x", F32, [-1, 3, 8]) + constant("n", I32, [2], block(7, varint(-1) + varint(8))) + node("a", "Reshape", ["x", "n"]),
-    "positions": x + ids + node("s", "AddV2", ["ids", "ids"]) + constant("axis", I32, []) + node("a", "GatherV2", ["x", "s", "axis"]),
+    "positions": x + argument("f", F32, [5]) + node("s", "Cast", ["f"], attr("SrcT", of_type(F32)), attr("DstT", of_type(I64)))
+        + constant("axis", I32, []) + node("a", "GatherV2", ["x", "s", "axis"]),
 }
 for name, content in BAD.items(): open(f"bad/tf_{name}.pb", "wb").write(content)
 os.makedirs("programs", exist_ok=True)
@@ -66,6 +67,9 @@ PROGRAMS = {
         + node("g", "GatherV2", ["table", "u", "axis"]) + constant("i", I32, [2]) + constant("j", I32, [2], block(7, b"\x00\x01"))
         + constant("k", I32, [2], block(7, b"\x01")) + node("seg", "StridedSlice", ["where", "i", "j", "k"], attr("begin_mask", number(3, 1)),
         attr("end_mask", number(3, 1)), attr("shrink_axis_mask", number(3, 2))) + node("s", "SparseSegmentMean", ["g", "u:1", "seg"]),
+    "hashed": table + ids + axis + constant("n", I64, [], block(10, b"\x0a")) + node("r", "FloorMod", ["ids", "n"])
+        + node("q", "FloorDiv", ["ids", "n"]) + node("h", "FloorMod", ["q", "n"]) + node("a", "GatherV2", ["table", "r", "axis"])
+        + node("b", "GatherV2", ["table", "h", "axis"]) + node("s", "Mul", ["a", "b"]),
     "dense": x + argument("w", F32, [8, 3]) + node("m", "MatMul", ["x", "w"]) + constant("c", I32, [1], block(7, b"\x01"))
         + node("n", "Sum", ["m", "c"], attr("keep_dims", number(5, 1))) + node("d", "RealDiv", ["m", "n"]) + node("Identity", "Identity", ["d", "^n"]),
 }

@@ -140,12 +140,51 @@ class Loops(nn.Module):
         return rows, torch.zeros(n, 4).index_add(0, both[1], x[both[0]])
 
 
+class Hashed(nn.Module):
+    "bags of hashed positions by their lengths, quotients and remainders, positions in a grid, a history with gaps"
+
+    def __init__(self):
+        super().__init__()
+        sizes = {"bags": 16, "q": 5, "r": 7, "grid": 12, "items": 9}
+        for name, rows in sizes.items():
+            setattr(self, name, nn.Parameter(torch.randn(rows, 4) * 0.5))
+
+    def forward(self, ids, lengths, x, y, history):
+        ends = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        bags = F.embedding_bag(ids & 15, self.bags, ends, mode="sum", include_last_offset=True)
+        pairs = F.embedding(ids // 7 % 5, self.q) * F.embedding(ids % 7, self.r)
+        cells = F.embedding(y.unsqueeze(1) * 4 + x.unsqueeze(0), self.grid)
+        both = F.embedding(torch.stack([y * 4 + x[0], torch.where(y > 1, y, 11 - y)], 1), self.grid)
+        there = (history >= 0).float().unsqueeze(-1)
+        seen = (F.embedding(history.clamp(min=0), self.items) * there).sum(1) / there.sum(1).clamp(min=1)
+        return bags, pairs, cells, both, seen, torch.segment_reduce(pairs, "sum", lengths=lengths)
+
+
+class Batched(nn.Module):
+    "sums over the edges of graphs side by side, each of which numbers its nodes from 0"
+
+    def forward(self, x, edges, graph):
+        edges = edges + (graph * 5).unsqueeze(0)
+        return torch.zeros_like(x).index_add(0, edges[1], x[edges[0]])
+
+
 class Masked(nn.Module):
     "selects edges by a mask"
 
     def forward(self, x, edges):
         kept = edges[:, edges[0] != edges[1]]
         return torch.zeros_like(x).index_add(0, kept[1], x[kept[0]])
+
+
+class Rounded(nn.Module):
+    "positions that follow from other numbers than whole ones"
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(10, 4))
+
+    def forward(self, x):
+        return F.embedding((x * 10).long(), self.w)
 
 
 EDGES = torch.stack([R(7, 15), R(7, 15)])
@@ -158,6 +197,13 @@ MODELS = {
     "gat_heads": (GatHeads(), (N(7, 6), EDGES), None),
     "padded": (Padded(), (R(30, 12), torch.tensor([0, 4, 4, 9]), R(3, 4, 5)), None),
     "loops": (Loops(), (N(7, 4), EDGES), None),
+    "hashed": (
+        Hashed(),
+        (R(1000, 9), torch.tensor([2, 0, 3, 4]), R(4, 3), R(3, 5), torch.randint(-3, 9, (4, 3), generator=g)),
+        None,
+    ),
+    "batched": (Batched(), (N(15, 4), R(5, 2, 20), R(3, 20)), None),
+    "bad/rounded": (Rounded(), (torch.rand(5, generator=g),), None),
     "bad/masked": (Masked(), (N(7, 4), EDGES), None),
     "bad/overwritten": (InPlace(), (N(3, 4),), None),
 }

@@ -1,16 +1,17 @@
-//! The preparation of a run: a counting sort of edges into the rows that they lead to, as programs of the execute unit
-//! that run before the model's. What they yield is compared with the data that the model's program reads.
+//! The preparation of a run: positions that are computed, and a counting sort of edges into the rows that they lead to,
+//! as programs of the execute unit that run before the model's. What they yield is compared with the data that the
+//! model's program reads.
 
 use crate::coupled::coupled;
 use crate::decouple::ModelContext;
 use crate::pipeline::Inputs;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
-use ember_language::sexp;
+use ember_language::sexp::{self, deeper};
 use ember_language::text::{self, Named, Words};
-use ember_model::data::Instance;
-use ember_model::{Prepared, TensorId};
+use ember_model::data::{Instance, broadcast};
+use ember_model::{Prepared, Preparing, TensorId, Whole};
 use ember_sim::{Bindings, Options};
-use ember_targets::dlc::{Dim, SizeId, TensorDecl};
+use ember_targets::dlc::{Dim, TensorDecl};
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::{Limits, verify};
 use ember_values::scalar::DType;
@@ -19,66 +20,149 @@ use itertools::Itertools;
 /// Where the edges of each row start.
 const ROW_OFFSETS: &str = include_str!("preparation/row_offsets.scf");
 
+/// Where bags of given lengths start.
+const RUNNING_SUM: &str = include_str!("preparation/running_sum.scf");
+
 /// The values of edges, row by row.
 const IN_ROWS: &str = include_str!("preparation/in_rows.scf");
-
-/// The sizes of both programs.
-const SIZES: [&str; 3] = ["edges", "rows", "ends"];
 
 /// An input that was prepared.
 #[derive(Clone, Debug)]
 pub struct Preparation {
     /// The name of the input.
     pub input: String,
-    /// The name of the input that says the row of each edge.
-    pub positions: String,
+    /// The name of the input that says the row of each edge; `None` for computed numbers.
+    pub positions: Option<String>,
     /// The cycles that it took.
     pub cycles: u64,
 }
 
-/// A tensor of a program: its name, its elements, its size by its place, and whether the program writes it.
-type Operand = (&'static str, Tensor, usize, bool);
+/// A program and what it runs on.
+struct Prepare {
+    text: String,
+    operands: Vec<Operand>,
+    sizes: Vec<(&'static str, u64)>,
+}
 
-/// Prepares the inputs of a model that are prepared of others.
+/// A tensor of a program.
+struct Operand {
+    name: String,
+    tensor: Tensor,
+    /// True if the program writes it.
+    written: bool,
+}
+
+impl Operand {
+    fn read(name: &str, tensor: Tensor) -> Operand {
+        Operand { name: name.to_owned(), tensor, written: false }
+    }
+
+    fn written(name: &str, dtype: DType, shape: Vec<u64>) -> Operand {
+        Operand { name: name.to_owned(), tensor: Tensor::zeros(dtype, shape), written: true }
+    }
+}
+
+/// Prepares the inputs of a model that are prepared of others. The last operand of each program is the input.
 pub fn prepare(inputs: &Inputs, instance: &Instance) -> Checked<Vec<Preparation>> {
     let name = |id: TensorId| inputs.model.tensor(id).name.clone();
     let tensor = |id: TensorId| instance.tensors.get(&name(id)).cloned();
     let mut done = Vec::new();
-    for Prepared { input, positions, values } in inputs.model.prepared() {
-        let (Some(wanted), Some(of)) = (tensor(input), tensor(positions)) else { continue };
-        let edges = of.len();
-        let (text, sorted, operands, rows) = match values {
-            None => {
-                let ends = wanted.len();
-                let offsets = Tensor::zeros(DType::I64, vec![ends]);
-                let operands: Vec<Operand> =
-                    vec![("positions", of, 0, false), ("offsets", offsets, 2, true)];
-                (ROW_OFFSETS, 1, operands, ends.saturating_sub(1))
+    for Prepared { input, by } in inputs.model.prepared() {
+        let Some(wanted) = tensor(input) else { continue };
+        let (made, positions) = match &by {
+            Preparing::Computed(whole) => (computed(whole, instance, &wanted), None),
+            Preparing::Sums { lengths } => {
+                (tensor(*lengths).map(|of| running_sum(of, wanted.dtype)), None)
             }
-            Some(values) => {
-                let Some(values) = tensor(values) else { continue };
-                let offsets = ends(&of);
-                let rows = offsets.len() - 1;
-                let next = Tensor::zeros(DType::I64, vec![rows]);
-                let sorted = Tensor::zeros(wanted.dtype, vec![edges]);
-                let operands: Vec<Operand> = vec![
-                    ("positions", of, 0, false),
-                    ("offsets", offsets, 2, false),
-                    ("values", values, 0, false),
-                    ("next", next, 1, true),
-                    ("sorted", sorted, 0, true),
-                ];
-                (IN_ROWS, 4, operands, rows)
+            Preparing::Offsets { positions } => {
+                (tensor(*positions).map(|of| offsets(of, wanted.len())), Some(*positions))
+            }
+            Preparing::InRows { values, positions } => {
+                let of = tensor(*values).zip(tensor(*positions));
+                (of.map(|(values, positions)| in_rows(values, positions)), Some(*positions))
             }
         };
-        let sizes = vec![edges as i64, rows as i64, rows as i64 + 1];
-        let (cycles, tensors) = run(inputs, text, operands, sizes)?;
-        if !tensors.get(sorted).is_some_and(|found| same(found, &wanted)) {
+        let Some(made) = made else { continue };
+        let (cycles, found) = run(inputs, made)?;
+        if !found.is_some_and(|found| same(&found, &wanted)) {
             return Err(failed(format!("`{}` is not what was prepared", name(input))));
         }
-        done.push(Preparation { input: name(input), positions: name(positions), cycles });
+        done.push(Preparation { input: name(input), positions: positions.map(name), cycles });
     }
     Ok(done)
+}
+
+fn running_sum(lengths: Tensor, dtype: DType) -> Prepare {
+    let bags = lengths.len();
+    let offsets = Operand::written("offsets", dtype, vec![bags + 1]);
+    let operands = vec![Operand::read("lengths", lengths), offsets];
+    Prepare { text: RUNNING_SUM.to_owned(), operands, sizes: vec![("bags", bags)] }
+}
+
+fn offsets(positions: Tensor, ends: u64) -> Prepare {
+    let sizes = vec![("edges", positions.len()), ("rows", ends.saturating_sub(1)), ("ends", ends)];
+    let offsets = Operand::written("offsets", DType::I64, vec![ends]);
+    let operands = vec![Operand::read("positions", positions), offsets];
+    Prepare { text: ROW_OFFSETS.to_owned(), operands, sizes }
+}
+
+fn in_rows(values: Tensor, positions: Tensor) -> Prepare {
+    let (edges, dtype, offsets) = (positions.len(), values.dtype, ends(&positions));
+    let rows = offsets.len() - 1;
+    let operands = vec![
+        Operand::read("positions", positions),
+        Operand::read("offsets", offsets),
+        Operand::read("values", values),
+        Operand::written("next", DType::I64, vec![rows]),
+        Operand::written("sorted", dtype, vec![edges]),
+    ];
+    let sizes = vec![("edges", edges), ("rows", rows)];
+    Prepare { text: IN_ROWS.to_owned(), operands, sizes }
+}
+
+/// A loop over all elements, for each dimension one; `None` if the inputs do not fit, which the data would not either.
+fn computed(whole: &Whole, instance: &Instance, wanted: &Tensor) -> Option<Prepare> {
+    let of: Vec<(&str, &Tensor)> = whole
+        .inputs()
+        .into_iter()
+        .map(|name| Some((name, instance.tensors.get(name)?)))
+        .collect::<Option<_>>()?;
+    let shape = broadcast(of.iter().map(|(_, tensor)| &tensor.shape[..]))?;
+    // Names of the model may be words of the program.
+    let named = |at: usize| format!("of{at}");
+    let loaded = |name: &str| {
+        let found = of.iter().enumerate().find(|(_, (own, _))| *own == name);
+        let (at, own) = found.map_or((0, &[][..]), |(at, (_, tensor))| (at, &tensor.shape[..]));
+        let first = shape.len() - own.len();
+        let index = |(k, n): (usize, &u64)| match *n == 1 && shape[first + k] != 1 {
+            true => " 0".to_owned(),
+            false => format!(" i{}", first + k),
+        };
+        let indices: String = own.iter().enumerate().map(index).collect();
+        format!("(scf.cast i64 (scf.load (at {}{indices})))", named(at))
+    };
+    let indices: String = (0..shape.len()).map(|k| format!(" i{k}")).collect();
+    let value = format!("(scf.cast {} {})", wanted.dtype, written(whole, &loaded));
+    let mut text = format!("(scf.store (at computed{indices}) {value})");
+    for (k, extent) in shape.iter().enumerate().rev() {
+        text = format!("(scf.for i{k} 0 {extent} 1 {text})");
+    }
+    let read = of.iter().enumerate();
+    let read = read.map(|(at, (_, tensor))| Operand::read(&named(at), (*tensor).clone()));
+    let made = Operand::written("computed", wanted.dtype, shape.clone());
+    Some(Prepare { text, operands: read.chain([made]).collect(), sizes: Vec::new() })
+}
+
+/// Writes a number with the operators of programs.
+fn written(whole: &Whole, loaded: &impl Fn(&str) -> String) -> String {
+    match whole {
+        Whole::Number(n) => n.to_string(),
+        Whole::Input(name) => loaded(name),
+        Whole::Apply(op, operands) => deeper(|| {
+            let operands = operands.iter().map(|own| written(own, loaded)).join(" ");
+            format!("(scf.{} {operands})", op.name)
+        }),
+    }
 }
 
 /// Where the edges of each row start, for as many rows as edges lead to.
@@ -99,45 +183,42 @@ fn same(found: &Tensor, wanted: &Tensor) -> bool {
     found.len() == wanted.len() && places.all(|at| value(found, at) == value(wanted, at))
 }
 
-/// Runs a program on tensors, and returns its cycles and the tensors after it.
-fn run(
-    inputs: &Inputs,
-    text: &str,
-    operands: Vec<Operand>,
-    sizes: Vec<i64>,
-) -> Checked<(u64, Vec<Tensor>)> {
+/// Runs a program, and returns its cycles and the last tensor after it.
+fn run(inputs: &Inputs, made: Prepare) -> Checked<(u64, Option<Tensor>)> {
+    let Prepare { text, operands, sizes } = made;
     let mut sources = Sources::default();
-    let file = sources.add("preparation", text);
+    let file = sources.add("preparation", &text);
     let forms = sexp::read(&sources, file)?;
     let [form] = &forms[..] else { return Err(failed("no program".to_owned())) };
     let mut words = Words::new(&inputs.book.signature);
-    SIZES.iter().for_each(|size| words.add(size, Named::Size));
-    for (name, _, _, writable) in &operands {
-        words.add(name, if *writable { Named::Output } else { Named::Input });
+    sizes.iter().for_each(|(size, _)| words.add(size, Named::Size));
+    for Operand { name, written, .. } in &operands {
+        words.add(name, if *written { Named::Output } else { Named::Input });
     }
     let (term, _) = text::read(form, &inputs.book, &words)?;
-    let declared = |(name, tensor, size, writable): &Operand| TensorDecl {
-        name: (*name).to_owned(),
-        dtype: tensor.dtype,
-        shape: vec![Dim::Size(SizeId(*size as u32))],
-        writable: *writable,
+    let declared = |own: &Operand| TensorDecl {
+        name: own.name.clone(),
+        dtype: own.tensor.dtype,
+        shape: own.tensor.shape.iter().map(|n| Dim::Const(*n)).collect(),
+        writable: own.written,
     };
     let context = ModelContext {
         name: "preparation".to_owned(),
-        sizes: SIZES.map(str::to_owned).to_vec(),
+        sizes: sizes.iter().map(|(name, _)| (*name).to_owned()).collect(),
         tensors: operands.iter().map(declared).collect(),
     };
     let program = coupled(inputs.book.signature.table(), &term, &context);
     let program = program.map_err(|error| failed(error.message))?;
     let program = verify(program, &Limits::of(&inputs.machine));
     let program = program.map_err(|errors| failed(errors.iter().join("; ")))?.into_program();
-    let tensors = operands.into_iter().map(|(_, tensor, ..)| tensor).collect();
+    let tensors = operands.into_iter().map(|own| own.tensor).collect();
+    let sizes = sizes.into_iter().map(|(_, n)| n as i64).collect();
     let data = Bindings { tensors, sizes };
     let outcome = ember_sim::run(&program, &inputs.machine, data, Options::default());
-    let outcome = outcome.map_err(|error| failed(error.to_string()))?;
-    Ok((outcome.stats.cycles, outcome.tensors))
+    let mut outcome = outcome.map_err(|error| failed(error.to_string()))?;
+    Ok((outcome.stats.cycles, outcome.tensors.pop()))
 }
 
 fn failed(why: String) -> Vec<Diagnostic> {
-    vec![Diagnostic::global(format!("the edges could not be sorted: {why}"))]
+    vec![Diagnostic::global(format!("an input could not be prepared: {why}"))]
 }

@@ -9,6 +9,7 @@ mod places;
 mod rows;
 mod segments;
 mod sizes;
+mod sums;
 
 use crate::error::Problem;
 use crate::graph::{Elem, Graph, Id, Node, Op, Origin, Weight, count, is_one, shown};
@@ -212,6 +213,17 @@ impl Builder {
         }
         let shape = broadcast(&self.shape(a), &self.shape(b))?;
         let elem = self.elem(a);
+        self.add(Op::Zip(word.to_owned()), vec![a, b], shape, elem)
+    }
+
+    /// An operation on whole numbers, such as a quotient that is one.
+    pub(crate) fn whole(&mut self, word: &str, a: Id, b: Id) -> Built {
+        let (a, b) = self.alike(a, b)?;
+        let elem = self.elem(a);
+        if !elem.is_integer() {
+            return Err(misfit("quotients that are rounded, and remainders, of numbers that are not whole"));
+        }
+        let shape = broadcast(&self.shape(a), &self.shape(b))?;
         self.add(Op::Zip(word.to_owned()), vec![a, b], shape, elem)
     }
 

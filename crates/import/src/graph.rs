@@ -139,6 +139,8 @@ pub enum Op {
         /// The number of rows.
         rows: Extent,
     },
+    /// Where bags of these lengths start, and the end of the last one.
+    Sums,
     /// Where the edges of each row start in that order, and the number of edges.
     Starts,
     /// An operation that only idioms contain, by its word in the rules.

@@ -29,6 +29,9 @@ pub(crate) enum Base {
         /// The parts of it, one taken of the other.
         parts: Vec<Part>,
     },
+    /// Whole numbers that are computed of arguments, in row-major order of the value's dimensions. They become an input when
+    /// they are used as positions, and statements when they are computed with.
+    Whole(Id),
     /// The values of edges, which become an input in the order of rows when they are used.
     Sorted {
         /// The values.
@@ -37,6 +40,11 @@ pub(crate) enum Base {
         by: Id,
         /// The number of rows.
         rows: Extent,
+    },
+    /// Where bags start, which becomes an input when it is used.
+    Sums {
+        /// The lengths of the bags.
+        lengths: Id,
     },
     /// Where the edges of each row start, which becomes an input when it is used.
     Starts {

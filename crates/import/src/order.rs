@@ -4,7 +4,7 @@
 use crate::graph::{Elem, Graph, Id, Node, Op, is_one};
 use crate::words::{ADD, MAX, MIN, MUL};
 use ember_model::Extent;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Idioms over edges in any order, and the same over edges in the order of rows.
 pub(crate) const SORTED: [(&str, &str); 4] =
@@ -121,6 +121,14 @@ impl Sorter<'_> {
                 || shape.first() == Some(edges)
                 || shape.first() == Some(&Extent::Const(1))
         };
+        let sorted = |sorter: &mut Self| {
+            let op = Op::Ordered { rows: rows.clone() };
+            Some(sorter.add(op, vec![sorter.place(id), sorter.place(to)], &node))
+        };
+        // Whole numbers are computed first, and then sorted.
+        if is_vector && node.elem.is_integer() && self.is_given(id) {
+            return sorted(self);
+        }
         match (&node.op, &node.operands[..]) {
             (Op::Idiom(word), [own, x]) if word == SOFTMAX && *own == to && is_vector => {
                 let (x, starts) = (self.ordered(*x, to, rows)?, self.starts(to, rows)?);
@@ -149,21 +157,30 @@ impl Sorter<'_> {
             }
             (Op::Number(_), _) => Some(self.place(id)),
             _ => {
-                let fits = is_vector && node.elem != Elem::Bool;
-                let op = Op::Ordered { rows: rows.clone() };
-                let fits = fits && self.is_given(id);
-                fits.then(|| self.add(op, vec![self.place(id), self.place(to)], &node))
+                let fits = is_vector && node.elem != Elem::Bool && self.is_given(id);
+                if fits { sorted(self) } else { None }
             }
         }
     }
 
-    /// Returns true for an argument, a part of one, or what the file holds.
+    /// Returns true for an argument, a part of one, or what the file holds, and for whole numbers that are computed of
+    /// these.
     fn is_given(&self, id: Id) -> bool {
-        let mut node = self.from.node(id);
-        while let (Op::Reshape | Op::Slice { .. }, [of]) = (&node.op, &node.operands[..]) {
-            node = self.from.node(*of);
+        let (mut seen, mut open) = (BTreeSet::from([id]), vec![id]);
+        while let Some(id) = open.pop() {
+            let node = self.from.node(id);
+            let fits = match &node.op {
+                Op::Argument(_) | Op::Weight(_) | Op::Iota { .. } | Op::Number(_) => true,
+                Op::Reshape | Op::Slice { .. } | Op::Compare(_) | Op::Cast | Op::Expand => true,
+                Op::Zip(_) | Op::Choose => node.elem.is_integer(),
+                _ => false,
+            };
+            if !fits {
+                return false;
+            }
+            open.extend(node.operands.iter().filter(|own| seen.insert(**own)));
         }
-        matches!(node.op, Op::Argument(_) | Op::Weight(_) | Op::Iota { .. })
+        true
     }
 
     /// An operation on values of each edge, in the order of rows.

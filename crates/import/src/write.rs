@@ -2,6 +2,7 @@
 
 mod arrange;
 mod constants;
+mod drawn;
 mod elements;
 mod idioms;
 mod inputs;
@@ -9,6 +10,7 @@ mod places;
 mod rows;
 mod sorted;
 mod text;
+mod whole;
 
 use crate::error::{ImportError, Problem};
 use crate::graph::{Elem, Graph, Id, Node, Op};
@@ -45,6 +47,8 @@ pub(crate) struct Writer<'g> {
     graph: &'g Graph,
     laid: Vec<Option<Laid>>,
     conditions: BTreeMap<Id, Condition>,
+    /// The tensors of whole numbers that are computed with.
+    spelled: BTreeMap<Id, Laid>,
     steps: Vec<Step>,
     inputs: Inputs,
     names: BTreeSet<String>,
@@ -71,13 +75,7 @@ pub(crate) fn write(graph: &Graph, name: &str) -> Result<Written, ImportError> {
     for (at, node) in graph.nodes.iter().enumerate().filter(|(at, _)| needed[*at]) {
         let origin = node.origin.and_then(|origin| graph.origins.get(origin));
         writer.hint = origin.map(|origin| origin.result.clone()).unwrap_or_default();
-        let done = node.origin.map(|done| (done, graph.origins.len()));
-        let place = |problem| ImportError {
-            problem,
-            origin: origin.map(|origin| Box::new(origin.clone())),
-            done,
-        };
-        writer.node(Id(at), node).map_err(place)?;
+        writer.node(Id(at), node).map_err(|problem| placed(graph, problem, node))?;
     }
     writer.outputs()?;
     if graph.made.values().any(|size| writer.mentions(size)) {
@@ -86,6 +84,13 @@ pub(crate) fn write(graph: &Graph, name: &str) -> Result<Written, ImportError> {
         return Err(Problem::Operands(text.to_owned()).into());
     }
     Ok(writer.written(name))
+}
+
+/// Returns the error of a value, with the operator that it comes from.
+fn placed(graph: &Graph, problem: Problem, node: &Node) -> ImportError {
+    let origin = node.origin.and_then(|origin| graph.origins.get(origin));
+    let done = node.origin.map(|done| (done, graph.origins.len()));
+    ImportError { problem, origin: origin.map(|origin| Box::new(origin.clone())), done }
 }
 
 fn size_of(extent: &Extent) -> Option<String> {
@@ -138,6 +143,7 @@ impl<'g> Writer<'g> {
             graph,
             laid: vec![None; graph.nodes.len()],
             conditions: BTreeMap::new(),
+            spelled: BTreeMap::new(),
             steps: Vec::new(),
             inputs: Inputs::default(),
             names: graph.sizes.keys().cloned().collect(),
@@ -215,8 +221,11 @@ impl Writer<'_> {
             Op::Iota { first, step } => self.iota(*first, *step, &shape)?,
             Op::Map(word) => self.map(word, operand(0)?)?,
             Op::Leaky(slope) => self.leaky(*slope, operand(0)?)?,
-            Op::Zip(word) => self.zip(word, operand(0)?, operand(1)?, &shape)?,
-            Op::Choose => self.choose([operand(0)?, operand(1)?, operand(2)?], &shape, dtype)?,
+            Op::Zip(word) => self.zip(id, word, operand(0)?, operand(1)?)?,
+            Op::Choose => match self.whole(id) {
+                Some(laid) => laid,
+                None => self.choose([operand(0)?, operand(1)?, operand(2)?], &shape, dtype)?,
+            },
             Op::Cast => self.cast(operand(0)?, dtype)?,
             Op::Fold(word) => self.fold(word, operand(0)?)?,
             Op::Softmax => self.by_rows(operand(0)?, |x| format!("({SOFTMAX} {x})"))?,
@@ -236,6 +245,7 @@ impl Writer<'_> {
             Op::Gather => self.gather(operand(0)?, operand(1)?)?,
             Op::Scatter(word) => self.scatter(word, operand(0)?, operand(1)?, operand(2)?)?,
             Op::Ordered { rows } => self.ordered(operand(0)?, operand(1)?, rows)?,
+            Op::Sums => self.sums(operand(0)?, &shape)?,
             Op::Starts => self.starts(operand(0)?, &shape)?,
             Op::Spelled(_) => {
                 let origin = node.origin.and_then(|at| self.graph.origins.get(at));
@@ -250,18 +260,12 @@ impl Writer<'_> {
     }
 
     /// Makes the results outputs, in the order of the graph.
-    fn outputs(&mut self) -> Result<(), Problem> {
+    fn outputs(&mut self) -> Result<(), ImportError> {
         let mut last = None;
         for (name, id) in &self.graph.outputs {
             self.hint.clone_from(name);
-            let shape = self.shape(*id);
-            let laid = self.laid(*id)?;
-            let wanted: Vec<Option<usize>> = match shape.len() {
-                0 => vec![None],
-                1..=3 => (0..shape.len()).map(Some).collect(),
-                _ => crate::layout::live(&shape).into_iter().map(Some).collect(),
-            };
-            let held = self.arrange(&laid, &wanted, &shape)?;
+            let held = self.output(*id);
+            let held = held.map_err(|problem| placed(self.graph, problem, self.graph.node(*id)))?;
             let mut at = self.steps.iter().position(|step| step.name == held);
             // An output is a statement of its own, behind the outputs before it.
             if at.is_none_or(|at| self.steps[at].output || last.is_some_and(|last| at < last)) {
@@ -274,5 +278,16 @@ impl Writer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the tensor with a result.
+    fn output(&mut self, id: Id) -> Result<String, Problem> {
+        let (laid, shape) = (self.laid(id)?, self.shape(id));
+        let wanted: Vec<Option<usize>> = match shape.len() {
+            0 => vec![None],
+            1..=3 => (0..shape.len()).map(Some).collect(),
+            _ => crate::layout::live(&shape).into_iter().map(Some).collect(),
+        };
+        self.arrange(&laid, &wanted, &shape)
     }
 }

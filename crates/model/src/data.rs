@@ -27,6 +27,7 @@ mod zipf;
 
 pub use file::{FileError, NoFormat, TensorFile};
 pub use generate::{bag_lookups, bag_offsets, indices_seed};
+pub use prepared::broadcast;
 pub use locality::{BOUNDS, Locality, ReuseHistogram, reuse_distances};
 
 use crate::model::Model;

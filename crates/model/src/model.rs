@@ -39,15 +39,17 @@ mod sparse;
 mod spec;
 mod term;
 mod uses;
+mod whole;
 
 pub(crate) use arguments::Arguments;
 pub use arguments::{Held, Parameter, Step as ArgumentStep};
 pub use composite::composites;
 pub use expression::{Applied, Argument, Expr, Op, TensorId};
 pub use extent::Extent;
-pub use prepared::Prepared;
+pub use prepared::{Prepared, Preparing};
 pub use spec::{DataSpec, GraphFrom, Origin, Part as OriginPart, Source, Values};
 pub use uses::{IndexUse, OffsetsUse};
+pub use whole::{WHOLE_OPS, Whole, WholeOp};
 
 use ember_language::diagnostic::{Checked, FileId, Sources, Span};
 use ember_language::rules::Definitions;

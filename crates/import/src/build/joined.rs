@@ -3,7 +3,7 @@
 
 use super::{Builder, Built};
 use crate::error::Problem;
-use crate::graph::{Id, Node, Op, is_one};
+use crate::graph::{Elem, Id, Node, Op, is_one};
 use crate::write::known;
 use ember_language::sexp::deeper;
 use ember_model::Extent;
@@ -41,6 +41,27 @@ impl Builder {
         let own = rows.constant() == self.graph.shape(index)[0].constant();
         let all = if own { known(&self.graph, index)? } else { None };
         Ok(all.is_some_and(|all| (0i64..).zip(&all).all(|(row, own)| row == *own)))
+    }
+
+    /// Elements at positions of several dimensions, part by part; `None` for positions without parts.
+    pub(super) fn gather_parts(
+        &mut self,
+        x: Id,
+        axis: usize,
+        index: Id,
+    ) -> Result<Option<Id>, Problem> {
+        let Node { op: Op::Concat(along), operands, shape, .. } = self.graph.node(index).clone()
+        else {
+            return Ok(None);
+        };
+        if shape.len() < 2 || known(&self.graph, index)?.is_some() {
+            return Ok(None);
+        }
+        let mut found = Vec::new();
+        for part in operands {
+            found.push(self.gather(x, axis as i64, part)?);
+        }
+        self.concat(found, (axis + along) as i64).map(Some)
     }
 
     /// Rows at positions in one dimension.
@@ -192,10 +213,13 @@ impl Builder {
         [first, end]: [i64; 2],
     ) -> Result<Option<Id>, Problem> {
         let Node { op, operands, elem, .. } = self.graph.node(x).clone();
-        if !elem.is_integer() {
+        if !elem.is_integer() && elem != Elem::Bool {
             return Ok(None);
         }
         let along = match (op, &operands[..]) {
+            (op @ (Op::Zip(_) | Op::Choose | Op::Compare(_)), of) => {
+                return self.slice_of_each(x, op, of, axis, [first, end]);
+            }
             (Op::Concat(along), _) => along,
             (Op::Gather, [table, places]) if axis == 0 => {
                 return self.slice_of_rows(*table, *places, [first, end]);
@@ -220,6 +244,34 @@ impl Builder {
             parts.push(self.slice(part, axis as i64, first, end, 1)?);
         }
         self.concat(parts, along as i64).map(Some)
+    }
+
+    /// A part of whole numbers that are computed of others, computed of the same parts; `None` if they are made of others.
+    fn slice_of_each(
+        &mut self,
+        x: Id,
+        op: Op,
+        of: &[Id],
+        axis: usize,
+        [first, end]: [i64; 2],
+    ) -> Result<Option<Id>, Problem> {
+        let (mut shape, elem) = (self.shape(x), self.elem(x));
+        if of.iter().any(|own| matches!(self.elem(*own), Elem::Of(dtype) if dtype.is_float())) {
+            return Ok(None);
+        }
+        let mut parts = Vec::new();
+        for own in of.iter().copied() {
+            // An operand with fewer dimensions, or one element of this one, is the same everywhere.
+            let rank = self.shape(own).len();
+            let at = (axis + rank).checked_sub(shape.len());
+            let at = at.filter(|at| self.graph.shape(own)[*at] == shape[axis]);
+            parts.push(match at {
+                Some(at) => self.slice(own, at as i64, first, end, 1)?,
+                None => own,
+            });
+        }
+        shape[axis] = Extent::Const((end - first) as u64);
+        self.add(op, parts, shape, elem).map(Some)
     }
 
     /// Some of the rows at known places, if these follow one another in the table.

@@ -258,6 +258,9 @@ impl Builder {
         if let [only] = cast[..] {
             return Ok(only);
         }
+        if let Some(starts) = self.from_zero(&cast)? {
+            return Ok(starts);
+        }
         let Some(sum) = sum else {
             return Err(misfit(
                 "parts are put together along a dimension that changes with the data",

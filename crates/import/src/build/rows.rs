@@ -130,7 +130,7 @@ impl Builder {
     }
 
     /// Checks that a value is made of positions.
-    fn positions(&self, index: Id) -> Result<(), Problem> {
+    pub(super) fn positions(&self, index: Id) -> Result<(), Problem> {
         match self.elem(index) {
             Elem::Of(DType::I32 | DType::I64) => Ok(()),
             Elem::Bool => Err(misfit(
@@ -147,6 +147,9 @@ impl Builder {
         let axis = self.axis(axis, self.shape(x).len())?;
         if let Some(columns) = self.gather_columns(x, axis, index)? {
             return Ok(columns);
+        }
+        if let Some(rows) = self.gather_parts(x, axis, index)? {
+            return Ok(rows);
         }
         let front = self.axis_first(x, axis)?;
         let wanted = self.shape(index);
@@ -351,6 +354,10 @@ impl Builder {
             _ => {
                 return Err(misfit("positions of bags have one dimension, or two without offsets"));
             }
+        };
+        let (offsets, closed) = match self.with_end(offsets).filter(|_| !closed) {
+            Some(whole) => (whole, true),
+            None => (offsets, closed),
         };
         self.positions(offsets)?;
         let ends = self.shape(offsets);

@@ -6,7 +6,7 @@ use crate::build::{Builder, misfit};
 use crate::error::Problem;
 use crate::graph::{Elem, Id};
 use crate::limits::RESULTS;
-use crate::words::{MAX, MIN};
+use crate::words::{DIV, MAX, MIN};
 use ember_model::Extent;
 use ember_values::scalar::DType;
 
@@ -279,6 +279,34 @@ fn elements(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Probl
             let (x, y) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
             b.zip(given.word(0)?, x, y)?
         }
+        "whole" => {
+            let (x, y) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
+            b.whole(given.word(0)?, x, y)?
+        }
+        "floor_div" => {
+            let (x, y) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
+            b.whole("floordiv", x, y)?
+        }
+        "quotient" => {
+            let (x, y) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
+            let both = b.elem(x).is_integer() && b.elem(y).is_integer();
+            if both { b.whole(DIV, x, y)? } else { b.zip(DIV, x, y)? }
+        }
+        "truths" => {
+            let (x, y) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
+            if [x, y].iter().any(|own| b.elem(*own) != Elem::Bool) {
+                // The lowest bits are a remainder.
+                let mask = b.number_of(y).filter(|n| n.fract() == 0.0 && (0.0..2f64.powi(52)).contains(n));
+                return match mask.map(|n| n as u64 + 1).filter(|n| n.is_power_of_two()) {
+                    Some(n) if given.word(0)? == MIN => {
+                        let n = b.number(n as f64, b.elem(x))?;
+                        b.whole("floormod", x, n).map(Some)
+                    }
+                    _ => Err(misfit("the bits of numbers")),
+                };
+            }
+            b.zip(given.word(0)?, x, y)?
+        }
         "clamp" => {
             let mut x = given.tensor(b, 0)?;
             for (at, word) in [(1, MAX), (2, MIN)] {
@@ -460,6 +488,14 @@ fn rows(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Problem> 
             let (table, index) = (given.tensor(b, 0)?, given.tensor(b, 2)?);
             let rows = given.tensor(b, 3)?;
             b.scatter_max_alone(table, given.int(1)?, index, rows)?
+        }
+        "sums" => {
+            let lengths = given.tensor(b, 0)?;
+            b.sums(lengths)?
+        }
+        "running_sum" => {
+            let (lengths, axis) = (given.tensor(b, 0)?, given.int(1)?);
+            b.running_sum(lengths, axis)?
         }
         "segments" => {
             let (data, offsets) = (given.tensor(b, 1)?, given.tensor(b, 2)?);

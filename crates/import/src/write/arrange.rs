@@ -100,11 +100,14 @@ impl Writer<'_> {
         match &x.base {
             Base::Tensor(name) => Ok(self.reshaped(name.clone(), &x.extents, target)),
             Base::Number(number) => Ok(self.fill(*number, target, x.dtype)),
+            Base::Whole(id) => self.spelled(*id, target),
             Base::Sorted { of, by, rows } => {
                 let name = self.sorted_input((*of, *by, rows), Use::Values)?;
                 Ok(self.reshaped(name, &x.extents, target))
             }
-            Base::Starts { .. } => Err(Problem::Positions("offsets of rows".to_owned())),
+            Base::Starts { .. } | Base::Sums { .. } => {
+                Err(Problem::Positions("offsets that are computed with".to_owned()))
+            }
             Base::View { argument, parts } => Ok(self.values_of(*argument, parts, target, x.dtype)),
             Base::Constant { name, tensor } => {
                 Ok(self.constant(name, &tensor.clone(), target, x.dtype))

@@ -5,8 +5,7 @@ use crate::error::Problem;
 use crate::graph::{Id, count};
 use crate::layout::{Base, Laid};
 use crate::limits::FOLDED;
-use crate::words::{ADD, MAX, MIN, MUL, SUB};
-use ember_model::Extent;
+use ember_model::{Extent, WholeOp};
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::{DType, Scalar};
 use std::sync::Arc;
@@ -125,18 +124,11 @@ impl Writer<'_> {
         b: Id,
         shape: &[Extent],
     ) -> Result<Option<Laid>, Problem> {
-        let operation: fn(i64, i64) -> i64 = match word {
-            ADD => i64::wrapping_add,
-            SUB => i64::wrapping_sub,
-            MUL => i64::wrapping_mul,
-            MAX => |a, b| a.max(b),
-            MIN => |a, b| a.min(b),
-            _ => return Ok(None),
-        };
+        let Some(operation) = WholeOp::named(word) else { return Ok(None) };
         let (Some(x), Some(y)) = (self.known(a, shape)?, self.known(b, shape)?) else {
             return Ok(None);
         };
-        let values = x.into_iter().zip(y).map(|(a, b)| operation(a, b)).collect();
+        let values = x.into_iter().zip(y).map(|(a, b)| operation.of(&[a, b])).collect();
         let base = Base::Constant { name: "positions".to_owned(), tensor: whole(values, shape) };
         Ok(Some(Laid::plain(base, shape, DType::I64)))
     }

@@ -7,7 +7,7 @@ use crate::layout::{Base, Laid};
 use crate::words::{ADD, CAST, DIV, LEAKY, MAP, MUL, NEGATED, POW, SUB, WHERE, WHERE_NUMBER};
 use ember_model::Extent;
 use ember_values::operation::Comparison;
-use ember_values::scalar::DType;
+use ember_values::scalar::{BinaryOp, DType};
 
 impl Writer<'_> {
     /// The result of a statement that keeps the places of elements.
@@ -71,7 +71,8 @@ impl Writer<'_> {
             Base::View { .. } if to.is_float() || !x.dtype.is_float() => {
                 Ok(Laid { dtype: to, ..x })
             }
-            Base::View { .. } | Base::Sorted { .. } | Base::Starts { .. } => {
+            Base::Whole(_) if !to.is_float() => Ok(Laid { dtype: to, ..x }),
+            Base::View { .. } | Base::Whole(_) | Base::Sorted { .. } | Base::Sums { .. } | Base::Starts { .. } => {
                 let name = self.named(&x, &x.extents.clone())?;
                 let done = self.step(format!("({CAST} {to} {name})"));
                 Ok(Laid { dtype: to, ..self.alike(&x, done) })
@@ -101,15 +102,28 @@ impl Writer<'_> {
         }
     }
 
-    pub(super) fn zip(
+    pub(super) fn zip(&mut self, id: Id, word: &str, a: Id, b: Id) -> Result<Laid, Problem> {
+        let shape = self.shape(id);
+        if let Some(folded) = self.folded(word, a, b, &shape)? {
+            return Ok(folded);
+        }
+        match self.whole(id) {
+            Some(laid) => Ok(laid),
+            None => self.combined(word, a, b, &shape),
+        }
+    }
+
+    /// An operation on the elements of two values, as a statement.
+    pub(super) fn combined(
         &mut self,
         word: &str,
         a: Id,
         b: Id,
         shape: &[Extent],
     ) -> Result<Laid, Problem> {
-        if let Some(folded) = self.folded(word, a, b, shape)? {
-            return Ok(folded);
+        if BinaryOp::ALL.iter().all(|op| op.name() != word) {
+            let text = format!("`{word}` of numbers that are no positions");
+            return Err(Problem::Operands(text));
         }
         let shift = |writer: &mut Self, id: Id| -> Result<Laid, Problem> {
             let by = shape.len() - writer.graph.shape(id).len();

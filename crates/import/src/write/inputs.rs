@@ -3,8 +3,8 @@
 use super::Writer;
 use crate::error::Problem;
 use crate::graph::{Id, is_one};
-use crate::layout::{Base, Part};
-use ember_model::Extent;
+use crate::layout::{Base, Part, live};
+use ember_model::{Extent, Whole};
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
 use std::sync::Arc;
@@ -28,11 +28,18 @@ pub(crate) enum Content {
         /// The input that says the row of each edge.
         positions: String,
     },
+    /// Where bags start, and the end of the last one.
+    Sums {
+        /// The input that has the lengths.
+        lengths: String,
+    },
     /// Where the edges of each row start in that order.
     Starts {
         /// The input that says the row of each edge.
         positions: String,
     },
+    /// Whole numbers that are computed of other inputs.
+    Computed(Whole),
     /// Elements that are known at import.
     Known(Arc<Tensor>),
     /// One number everywhere.
@@ -44,8 +51,12 @@ pub(crate) enum Content {
 pub(crate) enum Use {
     /// Numbers that are computed with.
     Values,
+    /// Whole numbers that positions are computed of.
+    Whole,
     /// Positions among so many rows.
     Positions(Vec<Extent>),
+    /// The lengths of bags of so many lookups.
+    Lengths(Extent),
     /// Offsets into so many lookups.
     Offsets(Extent),
 }
@@ -79,7 +90,9 @@ impl Content {
                 Content::Sorted { values, positions },
                 Content::Sorted { values: other, positions: own },
             ) => (values, positions) == (other, own),
+            (Content::Sums { lengths }, Content::Sums { lengths: own }) => lengths == own,
             (Content::Starts { positions }, Content::Starts { positions: own }) => positions == own,
+            (Content::Computed(a), Content::Computed(b)) => a == b,
             (Content::Fill(a), Content::Fill(b)) => a.to_bits() == b.to_bits(),
             _ => false,
         }
@@ -190,6 +203,9 @@ impl Writer<'_> {
         if let Base::Sorted { of, by, rows: all } = &laid.base {
             return self.sorted_input((*of, *by, all), used);
         }
+        if let Base::Whole(of) = laid.base {
+            return self.computed_input(of, &extents, used);
+        }
         let Base::View { argument, parts } = laid.base else {
             return Err(self.computed(id));
         };
@@ -218,6 +234,9 @@ impl Writer<'_> {
         let used = Use::Positions(vec![rows.clone()]);
         let content = match laid.base {
             Base::View { argument, parts } => Content::Argument { argument, parts, closed: None },
+            Base::Whole(of) if laid.in_order() && laid.live() == live(&extents) => {
+                return self.computed_input(of, &extents, used);
+            }
             Base::Constant { tensor, .. } => Content::Known(tensor),
             _ => return Err(self.computed(id)),
         };
@@ -246,7 +265,7 @@ impl Writer<'_> {
     }
 
     /// The problem of positions that are computed: names the operator that computes them.
-    fn computed(&self, id: Id) -> Problem {
+    pub(super) fn computed(&self, id: Id) -> Problem {
         let origin = self.graph.node(id).origin.and_then(|at| self.graph.origins.get(at));
         let name = origin.map_or("a value", |origin| origin.result.as_str());
         Problem::Positions(format!("`{name}` is used as indices or offsets"))
@@ -283,8 +302,14 @@ impl Writer<'_> {
             return Ok(self.input("offsets", new));
         }
         let laid = self.laid(id)?;
+        if let (Base::Sums { lengths }, true) = (&laid.base, closed) {
+            return self.sums_input(*lengths, &ends, lookups);
+        }
         if let Base::Starts { by } = laid.base {
             return self.starts_input(by, &ends, lookups);
+        }
+        if let (Base::Whole(of), true) = (&laid.base, closed) {
+            return self.computed_input(*of, &[ends], used);
         }
         let Base::View { argument, parts } = laid.base else { return Err(self.computed(id)) };
         let end = (!closed).then(|| lookups.clone());

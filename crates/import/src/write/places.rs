@@ -28,7 +28,8 @@ impl Writer<'_> {
             false => after.iter().copied().map(Some).collect(),
         };
         let whole = laid.live() == before;
-        if whole && matches!(laid.base, Base::View { .. } | Base::Constant { .. }) {
+        let held = matches!(laid.base, Base::View { .. } | Base::Constant { .. } | Base::Whole(_));
+        if whole && held {
             return Ok(Laid { extents: target, axes, ..laid });
         }
         if target.len() > 3 || before.len() > 3 {

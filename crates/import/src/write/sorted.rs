@@ -106,6 +106,41 @@ impl Writer<'_> {
         Ok(self.input(&wanted, Input { name: String::new(), dtype, extents, content, used }))
     }
 
+    /// Where bags of these lengths start.
+    pub(super) fn sums(&mut self, of: Id, shape: &[Extent]) -> Result<Laid, Problem> {
+        let own = self.shape(of);
+        let Some(lengths) = self.known(of, &own)? else {
+            return Ok(Laid::plain(Base::Sums { lengths: of }, shape, DType::I64));
+        };
+        let sums = lengths.into_iter().scan(0i64, |end, length| {
+            *end = end.wrapping_add(length);
+            Some(*end)
+        });
+        let tensor = vector(std::iter::once(0).chain(sums).collect());
+        let base = Base::Constant { name: "offsets".to_owned(), tensor };
+        Ok(Laid::plain(base, shape, DType::I64))
+    }
+
+    /// The input of the starts of bags that a program prepares.
+    pub(super) fn sums_input(
+        &mut self,
+        of: Id,
+        ends: &Extent,
+        lookups: &Extent,
+    ) -> Result<String, Problem> {
+        let (laid, dtype) = (self.laid(of)?, self.dtype_of(of));
+        let Base::View { argument, parts } = laid.base else { return Err(self.computed(of)) };
+        let wanted = self.graph.arguments[argument].name.clone();
+        let (extents, used) = (self.shape(of), Use::Lengths(lookups.clone()));
+        let content = Content::Argument { argument, parts, closed: None };
+        let new = Input { name: String::new(), dtype, extents, content, used };
+        let lengths = self.input(&wanted, new);
+        let (name, wanted) = (String::new(), format!("{lengths}.offsets"));
+        let (dtype, extents) = (DType::I64, vec![ends.clone()]);
+        let (content, used) = (Content::Sums { lengths }, Use::Offsets(lookups.clone()));
+        Ok(self.input(&wanted, Input { name, dtype, extents, content, used }))
+    }
+
     /// The input of the offsets that a program prepares.
     pub(super) fn starts_input(
         &mut self,

@@ -1,17 +1,15 @@
 //! The text of a model: names, inputs, statements, arguments and data.
 
-use super::inputs::{Content, Input, Use};
+use super::drawn::{ascending, drawn};
+use super::inputs::{Content, Input};
 use super::{Step, Writer};
-use crate::graph::{Graph, Id};
+use crate::graph::Id;
 use crate::layout::{Base, Part};
 use ember_model::Extent;
 use ember_targets::tensor::Tensor;
 use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-
-/// The lookups of a run whose offsets are drawn by the model, at most.
-const MOST_OFFSETS: u64 = 1 << 16;
 
 /// A model and the tensors that it reads from a file.
 pub(crate) struct Written {
@@ -77,12 +75,14 @@ impl Writer<'_> {
                 Content::Sorted { values, positions } => {
                     Some(format!("(in-rows {values} {positions})"))
                 }
+                Content::Computed(whole) => Some(format!("(computed {whole})")),
+                Content::Sums { lengths } => Some(format!("(running-sum {lengths})")),
                 Content::Starts { positions } => Some(format!("(row-offsets {positions})")),
                 Content::Fill(x) => Some(format!("(constant {x:?})").replace(".0)", ")")),
                 Content::Argument { .. } => {
                     let ascending =
                         self.counted(input).and_then(|size| ascending(self.graph, input, size));
-                    ascending.or_else(|| drawn(self.graph, input))
+                    ascending.or_else(|| drawn(self.graph, input, inputs))
                 }
             };
             if let Some(source) = source {
@@ -152,31 +152,5 @@ impl Writer<'_> {
             self.inputs.0.iter().flat_map(|i| &i.extents).filter_map(super::size_of).collect();
         let known = self.graph.sizes.iter().map(|(name, n)| (name, *n));
         known.filter(|(name, _)| mentioned.contains(*name)).collect()
-    }
-}
-
-/// Returns segments of about equal lengths as the source of an argument's elements; `None` if they are too many.
-fn ascending(graph: &Graph, input: &Input, size: &str) -> Option<String> {
-    let n = input.extents.first()?.value(&graph.sizes).filter(|n| *n <= MOST_OFFSETS)?;
-    let segments = graph.sizes.get(size)?;
-    Some(format!("(values {})", (0..n).map(|row| row * segments / n).join(" ")))
-}
-
-/// Returns the source of an argument's elements when no file gives them; `None` if that cannot be told.
-fn drawn(graph: &Graph, input: &Input) -> Option<String> {
-    match &input.used {
-        Use::Values if input.dtype.is_float() => Some("(uniform -1 1)".to_owned()),
-        Use::Values => None,
-        Use::Positions(rows) => {
-            let rows: Option<Vec<u64>> = rows.iter().map(|n| n.value(&graph.sizes)).collect();
-            Some(format!("(uniform 0 {})", rows?.into_iter().min()?))
-        }
-        Use::Offsets(lookups) => {
-            let lookups = lookups.value(&graph.sizes)?;
-            let ends = input.extents.first()?.value(&graph.sizes)?;
-            let bags = ends.checked_sub(1).filter(|bags| *bags <= MOST_OFFSETS)?;
-            let end = |bag: u64| u128::from(bag) * u128::from(lookups) / u128::from(bags.max(1));
-            Some(format!("(values {})", (0..=bags).map(end).join(" ")))
-        }
     }
 }

@@ -13,6 +13,9 @@ impl Maker<'_> {
     /// Fills a tensor from its source.
     pub(super) fn fill(&mut self, at: usize) {
         let (input, Some((source, span))) = (self.input(at), self.source(at)) else { return };
+        if !self.filled.insert(at) {
+            return;
+        }
         let Some(shape) = self.shape(&input.tensor.shape, input.tensor.dtype, input.tensor.span)
         else {
             return;
@@ -47,6 +50,8 @@ impl Maker<'_> {
                 }
                 made.and_then(|offsets| self.integers(input, offsets, *span))
             }
+            Source::Computed(whole) => self.compute(input, whole, len, *span),
+            Source::RunningSum { lengths } => self.running_sum(input, lengths, len, *span),
             Source::RowOffsets { positions } => self.prepare(input, (None, positions), len, *span),
             Source::InRows { values, positions } => {
                 self.prepare(input, (Some(values), positions), len, *span)
@@ -86,7 +91,12 @@ impl Maker<'_> {
             .into_iter()
             .filter(|u| std::ptr::eq(self.input(u.indices.0), input));
         let smallest = uses.filter_map(|u| Some((u.rows.value(&self.sizes)?, u.table)));
-        let (rows, table) = smallest.min_by_key(|(rows, _)| *rows)?;
+        let Some((rows, table)) = smallest.min_by_key(|(rows, _)| *rows) else {
+            let message = format!("rows cannot be drawn for `{}`", input.tensor.name);
+            let error = Diagnostic::error(message, span, "it has positions in no tensor");
+            self.errors.push(error.with_help("write (uniform LOW HIGH) or (values NUMBER …)"));
+            return None;
+        };
         if rows == 0 && len > 0 && !uniform {
             let named = check::table(self.model, table);
             let message = format!("{len} lookups into {named}, which has no rows");

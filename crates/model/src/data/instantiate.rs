@@ -26,6 +26,8 @@ pub(super) struct Maker<'a> {
     origins: BTreeMap<String, Span>,
     /// The bytes that may still be held.
     pub(super) left: u64,
+    /// The inputs that were filled, or could not be.
+    pub(super) filled: BTreeSet<usize>,
     /// The tensors that are complete.
     pub(super) made: BTreeMap<usize, Tensor>,
     /// The graphs and triples that are complete.
@@ -41,6 +43,7 @@ pub(super) fn instantiate(model: &Model, seed: u64) -> Checked<Instance> {
         sizes: model.data.sizes.iter().map(|(name, (n, _))| (name.clone(), *n)).collect(),
         origins: model.data.sizes.iter().map(|(name, (_, at))| (name.clone(), *at)).collect(),
         left: HELD_LIMIT,
+        filled: BTreeSet::new(),
         made: BTreeMap::new(),
         built: BTreeMap::new(),
     };
@@ -87,7 +90,10 @@ impl<'a> Maker<'a> {
                 let message = format!("no data for input `{}`", input.tensor.name);
                 let error =
                     Diagnostic::error(message, input.tensor.span, "its elements are not known");
-                let help = format!("add `({} SOURCE)` to the data form", input.tensor.name);
+                let help = match self.model.imported {
+                    Some(_) => "give the program's arguments with `--inputs FILE`".to_owned(),
+                    None => format!("add `({} SOURCE)` to the data form", input.tensor.name),
+                };
                 self.errors.push(error.with_help(help));
                 continue;
             };

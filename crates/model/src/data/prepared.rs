@@ -1,11 +1,14 @@
-//! Edges sorted into the rows that they lead to: what programs prepare is compared with this.
+//! Positions that are computed, and edges sorted into the rows that they lead to: what programs prepare is compared with
+//! this.
 
 use super::check;
 use super::instantiate::Maker;
-use crate::model::Input;
-use ember_language::diagnostic::Span;
+use crate::model::{Input, Whole};
+use ember_language::diagnostic::{Diagnostic, Span};
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::Scalar;
+use itertools::Itertools;
+use std::collections::BTreeMap;
 
 /// Returns the first edge of each row, and the number of edges.
 fn offsets(rows: u64, positions: &[i64]) -> Vec<i64> {
@@ -22,7 +25,98 @@ fn order(positions: &[i64]) -> Vec<u64> {
     order
 }
 
+/// Returns the shape of what is computed of tensors of these shapes, which are repeated along dimensions that they lack or
+/// have once; `None` if they do not fit each other.
+pub fn broadcast<'a>(shapes: impl Iterator<Item = &'a [u64]>) -> Option<Vec<u64>> {
+    shapes.map(<[u64]>::to_vec).try_fold(Vec::new(), |a: Vec<u64>, b| {
+        let rank = a.len().max(b.len());
+        let extent = |own: &[u64], at: usize| (at + own.len()).checked_sub(rank).map(|at| own[at]);
+        let extents = (0..rank).map(|at| match (extent(&a, at), extent(&b, at)) {
+            (Some(1) | None, Some(n)) | (Some(n), Some(1) | None) => Some(n),
+            (a, b) => a.filter(|_| a == b),
+        });
+        extents.collect()
+    })
+}
+
+/// Returns the place of an element in a tensor of `own` shape that is repeated to a shape.
+fn place(own: &[u64], shape: &[u64], element: u64) -> u64 {
+    let (mut at, mut scale, mut rest) = (0, 1, element);
+    for (k, extent) in shape.iter().enumerate().rev() {
+        let index = rest % extent;
+        rest /= extent;
+        if let Some(n) = (k + own.len()).checked_sub(shape.len()).map(|k| own[k]) {
+            at += scale * if n == 1 { 0 } else { index };
+            scale *= n;
+        }
+    }
+    at
+}
+
 impl Maker<'_> {
+    /// Computes whole numbers of other inputs.
+    pub(super) fn compute(
+        &mut self,
+        input: &Input,
+        whole: &Whole,
+        len: u64,
+        span: Span,
+    ) -> Option<Data> {
+        let mut of = Vec::new();
+        for name in whole.inputs() {
+            of.push((name, self.other(name)?.1));
+        }
+        let shape = broadcast(of.iter().map(|(_, tensor)| &tensor.shape[..]));
+        let elements = |shape: &[u64]| shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
+        let Some(shape) = shape.filter(|shape| elements(shape) == Some(len)) else {
+            let shapes = of.iter().map(|(name, tensor)| {
+                format!("`{name}` ({})", tensor.shape.iter().map(u64::to_string).join(" "))
+            });
+            let message = format!("`{}` has {len} elements", input.tensor.name);
+            let label = format!("made of {}", shapes.collect::<Vec<_>>().join(" and "));
+            let help = "dimensions are equal, counted from the last one, or have the extent 1";
+            self.errors.push(Diagnostic::error(message, span, label).with_help(help));
+            return None;
+        };
+        if !self.hold(&input.tensor, len, 8, span) {
+            return None;
+        }
+        let of: BTreeMap<&str, Tensor> = of.into_iter().collect();
+        let element = |at: u64| {
+            whole.value(&|name| {
+                let tensor = &of[name];
+                let x = tensor.get(place(&tensor.shape, &shape, at));
+                x.and_then(|x| x.as_i64()).unwrap_or(0)
+            })
+        };
+        self.integers(input, (0..len).map(element).collect(), span)
+    }
+
+    /// Adds the lengths of bags up.
+    pub(super) fn running_sum(
+        &mut self,
+        input: &Input,
+        lengths: &str,
+        len: u64,
+        span: Span,
+    ) -> Option<Data> {
+        let (_, of) = self.other(lengths)?;
+        if of.len().checked_add(1) != Some(len) {
+            let message = format!("`{}` has {len} elements", input.tensor.name);
+            let label = format!("`{lengths}` has {}, and offsets are one more", of.len());
+            self.errors.push(Diagnostic::error(message, span, label));
+            return None;
+        }
+        if !self.hold(&input.tensor, len, 8, span) {
+            return None;
+        }
+        let sums = check::positions(&of).scan(0i64, |end, length| {
+            *end = end.wrapping_add(length);
+            Some(*end)
+        });
+        self.integers(input, std::iter::once(0).chain(sums).collect(), span)
+    }
+
     /// Sorts edges: their values, or the offsets of so many rows.
     pub(super) fn prepare(
         &mut self,
@@ -31,10 +125,10 @@ impl Maker<'_> {
         len: u64,
         span: Span,
     ) -> Option<Data> {
-        let (positions_at, positions) = self.vector(positions)?;
+        let (positions_at, positions) = self.other(positions)?;
         let all: Vec<i64> = check::positions(&positions).collect();
         if let Some(values) = values {
-            let (_, values) = self.vector(values)?;
+            let (_, values) = self.other(values)?;
             let moved = order(&all).into_iter().filter_map(|edge| values.get(edge));
             let data: Vec<Scalar> = moved.collect();
             let fits = self.hold(&input.tensor, len, input.tensor.dtype.bytes_of(1), span);
@@ -56,7 +150,7 @@ impl Maker<'_> {
     }
 
     /// Returns an input that another one is prepared of.
-    fn vector(&mut self, name: &str) -> Option<(usize, Tensor)> {
+    fn other(&mut self, name: &str) -> Option<(usize, Tensor)> {
         let at = self.model.inputs.iter().position(|own| own.tensor.name == name)?;
         if !self.made.contains_key(&at) {
             self.fill(at);

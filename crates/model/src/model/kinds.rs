@@ -2,7 +2,7 @@
 
 use super::read::Reader;
 use super::source::number;
-use super::{Input, Role, Source, Values, origin, prepared};
+use super::{Input, Role, Source, Values, origin, prepared, whole};
 use crate::data::blocks::BlockPattern;
 use crate::data::{Locality, held};
 use ember_language::diagnostic::Span;
@@ -27,7 +27,7 @@ pub(super) struct Form {
 }
 
 /// All kinds of sources.
-pub(super) const FORMS: [Form; 17] = [
+pub(super) const FORMS: [Form; 19] = [
     Form {
         head: "uniform",
         usage: "(uniform LOW HIGH)",
@@ -107,6 +107,18 @@ pub(super) const FORMS: [Form; 17] = [
         usage: "(tails-of TRIPLES)",
         roles: &[Indices],
         read: origin::tails_of,
+    },
+    Form {
+        head: "computed",
+        usage: "(computed EXPRESSION)",
+        roles: &[Elements, Indices, Offsets],
+        read: whole::computed,
+    },
+    Form {
+        head: "running-sum",
+        usage: "(running-sum LENGTHS)",
+        roles: &[Offsets],
+        read: prepared::running_sum,
     },
     Form {
         head: "row-offsets",

@@ -1,21 +1,58 @@
-//! Inputs that a program prepares before it runs: edges sorted into the rows that they lead to. The sort is stable, so
-//! that the edges of a row keep their order.
+//! Inputs that a program prepares before it runs: positions that are computed of others, and edges sorted into the rows
+//! that they lead to. The sort is stable, so that the edges of a row keep their order.
 
 use super::kinds::read_name;
 use super::read::Reader;
-use super::{DataSpec, Extent, IndexUse, Input, Model, Role, Source, TensorId};
+use super::{DataSpec, Extent, IndexUse, Input, Model, Role, Source, TensorId, Whole};
 use ember_language::diagnostic::Diagnostic;
 use ember_language::sexp::Sexp;
 
 /// An input that is prepared of others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
     /// The input.
     pub input: TensorId,
-    /// The row that each edge leads to.
-    pub positions: TensorId,
-    /// The values of edges to be sorted; `None` for the offsets of the rows.
-    pub values: Option<TensorId>,
+    /// What it is made of.
+    pub by: Preparing,
+}
+
+/// The way to prepare an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Preparing {
+    /// Whole numbers, element by element.
+    Computed(Whole),
+    /// Where bags start, and the end of the last one.
+    Sums {
+        /// The lengths of the bags.
+        lengths: TensorId,
+    },
+    /// The first edge of each row, and the number of edges.
+    Offsets {
+        /// The row that each edge leads to.
+        positions: TensorId,
+    },
+    /// The values of edges, row by row.
+    InRows {
+        /// The values.
+        values: TensorId,
+        /// The row that each edge leads to.
+        positions: TensorId,
+    },
+}
+
+/// Reads `(running-sum LENGTHS)`.
+pub(super) fn running_sum(reader: &mut Reader, _: &Input, args: &[Sexp]) -> Option<Source> {
+    let [lengths] = args else { return None };
+    let name = read_name(reader, lengths)?;
+    let (input, own) = reader.inputs.iter_mut().find(|(own, _)| own.tensor.name == name)?;
+    own.get_or_insert(Role::Values);
+    if input.tensor.shape.len() != 1 || input.tensor.dtype.is_float() {
+        let (dtype, rank) = (input.tensor.dtype, input.tensor.shape.len());
+        let label = format!("`{name}` is {dtype} of rank {rank}");
+        reader.error(lengths.span, "bags have one length each, a whole number", label);
+        return None;
+    }
+    Some(Source::RunningSum { lengths: name })
 }
 
 /// Reads `(row-offsets POSITIONS)`.
@@ -58,52 +95,74 @@ fn vector(reader: &mut Reader, item: &Sexp, role: Role) -> Option<String> {
     fits.then_some(name)
 }
 
-/// Reports inputs that are prepared of what is prepared itself.
+/// Reports inputs that are prepared of what is prepared in the same step, or later: first numbers are computed, then
+/// edges are sorted.
 pub(super) fn once(reader: &mut Reader, spec: &DataSpec) {
+    let source = |name: &str| spec.sources.get(name).map(|(source, _)| source);
+    let is_sorted = |name: &&str| {
+        matches!(source(name), Some(Source::RowOffsets { .. } | Source::InRows { .. }))
+    };
+    let is_computed = |name: &&str| {
+        matches!(source(name), Some(Source::Computed(_) | Source::RunningSum { .. }))
+    };
+    let is_prepared = |name: &&str| is_sorted(name) || is_computed(name);
     for (name, (source, span)) in &spec.sources {
-        let of = match source {
-            Source::RowOffsets { positions } => vec![positions],
-            Source::InRows { values, positions } => vec![values, positions],
+        let (of, is_late, label): (Vec<&str>, &dyn Fn(&&str) -> bool, _) = match source {
+            Source::RowOffsets { positions } => (vec![positions], &is_sorted, "sorted once"),
+            Source::InRows { values, positions } => {
+                (vec![values, positions], &is_sorted, "sorted once")
+            }
+            Source::Computed(whole) => (whole.inputs(), &is_prepared, "computed first"),
+            Source::RunningSum { lengths } => (vec![lengths], &is_prepared, "computed first"),
             _ => continue,
         };
-        let is_prepared = |name: &&&String| {
-            let source = spec.sources.get(**name).map(|(source, _)| source);
-            matches!(source, Some(Source::RowOffsets { .. } | Source::InRows { .. }))
-        };
-        if let Some(other) = of.iter().find(is_prepared) {
-            let message = format!("`{name}` is made of `{other}`, which is sorted itself");
-            let error = Diagnostic::error(message, *span, "edges are sorted once");
+        if let Some(other) = of.into_iter().find(is_late) {
+            let message = format!("`{name}` is made of `{other}`, which is prepared itself");
+            let error = Diagnostic::error(message, *span, label);
             reader.errors.push(error.with_help("name inputs whose data is given or drawn"));
         }
     }
 }
 
 impl Model {
-    /// Returns the inputs that are prepared of others, the offsets before what they divide.
+    /// Returns the inputs that are prepared of others, in an order in which they can be prepared: computed numbers, and
+    /// for each order of edges the offsets before what they divide.
     pub fn prepared(&self) -> Vec<Prepared> {
-        let id = |name: &str| self.inputs.iter().position(|own| own.tensor.name == name);
+        let id = |name: &str| {
+            self.inputs.iter().position(|own| own.tensor.name == name).map(TensorId)
+        };
         let prepared = self.inputs.iter().enumerate().filter_map(|(at, input)| {
             let (source, _) = self.data.sources.get(&input.tensor.name)?;
-            let (positions, values) = match source {
-                Source::RowOffsets { positions } => (positions, None),
-                Source::InRows { values, positions } => (positions, Some(id(values)?)),
+            let by = match source {
+                Source::Computed(whole) => Preparing::Computed(whole.clone()),
+                Source::RunningSum { lengths } => Preparing::Sums { lengths: id(lengths)? },
+                Source::RowOffsets { positions } => {
+                    Preparing::Offsets { positions: id(positions)? }
+                }
+                Source::InRows { values, positions } => {
+                    Preparing::InRows { values: id(values)?, positions: id(positions)? }
+                }
                 _ => return None,
             };
-            let positions = TensorId(id(positions)?);
-            Some(Prepared { input: TensorId(at), positions, values: values.map(TensorId) })
+            Some(Prepared { input: TensorId(at), by })
         });
         let mut all: Vec<Prepared> = prepared.collect();
-        all.sort_by_key(|prepared| (prepared.positions, prepared.values.is_some()));
+        all.sort_by_key(|prepared| match prepared.by {
+            Preparing::Computed(_) | Preparing::Sums { .. } => None,
+            Preparing::Offsets { positions } => Some((positions, false)),
+            Preparing::InRows { positions, .. } => Some((positions, true)),
+        });
         all
     }
 
     /// Returns the uses of the inputs that others are prepared of.
     pub(super) fn prepared_uses(&self, own: &[IndexUse]) -> Vec<IndexUse> {
         let mut uses = Vec::new();
-        for Prepared { input, positions, values } in self.prepared() {
+        for Prepared { input, by } in self.prepared() {
             let shape = &self.inputs[input.0].tensor.shape;
-            match values {
-                None => {
+            match by {
+                Preparing::Computed(_) | Preparing::Sums { .. } => {}
+                Preparing::Offsets { positions } => {
                     let rows = shape.first().and_then(Extent::less_one);
                     uses.extend(rows.map(|rows| IndexUse {
                         indices: positions,
@@ -112,7 +171,7 @@ impl Model {
                         read: Vec::new(),
                     }));
                 }
-                Some(values) => {
+                Preparing::InRows { values, .. } => {
                     let sorted = own.iter().filter(|used| used.indices == input);
                     uses.extend(sorted.map(|used| IndexUse { indices: values, ..used.clone() }));
                 }

@@ -1,5 +1,6 @@
 //! The description of data: a seed, sizes, and a source of elements for each input.
 
+use super::Whole;
 use crate::data::Locality;
 use crate::data::blocks::BlockPattern;
 use crate::data::graph::{EdgeListOptions, Graph, Triples};
@@ -72,6 +73,13 @@ pub enum Source {
     },
     /// `(blocks (window W) (global G) (random R))`, for indices: a block-sparse attention pattern.
     Blocks(BlockPattern),
+    /// `(computed EXPRESSION)`: whole numbers of other inputs, element by element.
+    Computed(Whole),
+    /// `(running-sum LENGTHS)`: where bags of these lengths start, and the end of the last one.
+    RunningSum {
+        /// The input that has the lengths.
+        lengths: String,
+    },
     /// `(row-offsets POSITIONS)`: where each row's edges start, once they are sorted by the rows that they lead to.
     RowOffsets {
         /// The input that says the row of each edge.

@@ -1,0 +1,114 @@
+//! The data of arguments that no file gives: positions within what they index, and offsets that ascend.
+
+use super::inputs::{Content, Input, Use};
+use crate::graph::Graph;
+use ember_model::Whole;
+use itertools::Itertools;
+
+/// The lookups of a run whose offsets are drawn by the model, at most.
+const MOST_OFFSETS: u64 = 1 << 16;
+
+/// The bits of the greatest number that is drawn for positions to be computed of.
+const BITS: u32 = 31;
+
+/// Returns segments of about equal lengths as the source of an argument's elements; `None` if they are too many.
+pub(super) fn ascending(graph: &Graph, input: &Input, size: &str) -> Option<String> {
+    let n = input.extents.first()?.value(&graph.sizes).filter(|n| *n <= MOST_OFFSETS)?;
+    let segments = graph.sizes.get(size)?;
+    Some(format!("(values {})", (0..n).map(|row| row * segments / n).join(" ")))
+}
+
+/// Returns the source of an argument's elements when no file gives them; `None` if that cannot be told.
+pub(super) fn drawn(graph: &Graph, input: &Input, all: &[Input]) -> Option<String> {
+    match &input.used {
+        Use::Values if input.dtype.is_float() => Some("(uniform -1 1)".to_owned()),
+        Use::Values => None,
+        Use::Whole => Some(format!("(uniform 0 {})", most(graph, input, all)?)),
+        Use::Positions(rows) => {
+            let rows: Option<Vec<u64>> = rows.iter().map(|n| n.value(&graph.sizes)).collect();
+            Some(format!("(uniform 0 {})", rows?.into_iter().min()?))
+        }
+        Use::Offsets(lookups) => {
+            let bags = input.extents.first()?.value(&graph.sizes)?.checked_sub(1)?;
+            let ends = even(lookups.value(&graph.sizes)?, bags)?;
+            Some(format!("(values {})", ends.into_iter().join(" ")))
+        }
+        Use::Lengths(lookups) => {
+            let bags = input.extents.first()?.value(&graph.sizes)?;
+            let ends = even(lookups.value(&graph.sizes)?, bags)?;
+            let lengths = ends.into_iter().tuple_windows().map(|(start, end)| end - start);
+            Some(format!("(values {})", lengths.collect::<Vec<_>>().into_iter().join(" ")))
+        }
+    }
+}
+
+/// Returns where so many bags of about equal lengths start, and the end of the last one; `None` if they are too many.
+fn even(lookups: u64, bags: u64) -> Option<Vec<u128>> {
+    let end = |bag: u64| u128::from(bag) * u128::from(lookups) / u128::from(bags.max(1));
+    (bags <= MOST_OFFSETS).then(|| (0..=bags).map(end).collect())
+}
+
+/// Returns the number below which the elements of an input are, so that all positions computed of it are rows; `None` if
+/// that cannot be told.
+fn most(graph: &Graph, input: &Input, all: &[Input]) -> Option<i128> {
+    let computed = all.iter().filter_map(|own| match (&own.content, &own.used) {
+        (Content::Computed(whole), Use::Positions(rows)) => Some((whole, rows)),
+        _ => None,
+    });
+    let uses: Vec<(&Whole, i128)> = computed
+        .filter(|(whole, _)| whole.inputs().contains(&input.name.as_str()))
+        .map(|(whole, rows)| {
+            let rows = rows.iter().map(|n| n.value(&graph.sizes)).collect::<Option<Vec<u64>>>();
+            rows.and_then(|rows| rows.into_iter().min()).map(|rows| (whole, i128::from(rows)))
+        })
+        .collect::<Option<_>>()?;
+    let fits = |end: i128| {
+        let element = |name: &str| match all.iter().find(|own| own.name == name)?.content {
+            Content::Known(ref tensor) => {
+                (0..tensor.len()).filter_map(|at| tensor.get(at)?.as_i64()).minmax().into_option()
+                    .map(|(least, most)| (i128::from(least), i128::from(most)))
+            }
+            _ => Some((0, end - 1)),
+        };
+        let inside = |(whole, rows): &(&Whole, i128)| {
+            range(whole, &element).is_some_and(|(least, most)| 0 <= least && most < *rows)
+        };
+        uses.iter().all(inside)
+    };
+    (0..=BITS).rev().map(|bits| 1 << bits).find(|end| fits(*end))
+}
+
+/// Returns the least and the greatest number that an expression may have; `None` if that is not known.
+fn range(
+    whole: &Whole,
+    element: &impl Fn(&str) -> Option<(i128, i128)>,
+) -> Option<(i128, i128)> {
+    let (op, operands) = match whole {
+        Whole::Number(n) => return Some((i128::from(*n), i128::from(*n))),
+        Whole::Input(name) => return element(name),
+        Whole::Apply(op, operands) => (op, operands),
+    };
+    let of = |own| range(own, element);
+    let operands = operands.iter().map(of).collect::<Option<Vec<(i128, i128)>>>()?;
+    let corners = |f: fn(i128, i128) -> Option<i128>| {
+        let [a, b] = operands[..] else { return None };
+        let all = [f(a.0, b.0), f(a.0, b.1), f(a.1, b.0), f(a.1, b.1)];
+        let all = all.into_iter().collect::<Option<Vec<i128>>>()?;
+        all.into_iter().minmax().into_option()
+    };
+    match (op.name, &operands[..]) {
+        ("add", _) => corners(i128::checked_add),
+        ("sub", _) => corners(i128::checked_sub),
+        ("mul", _) => corners(i128::checked_mul),
+        ("max", _) => corners(|a, b| Some(a.max(b))),
+        ("min", _) => corners(|a, b| Some(a.min(b))),
+        ("div" | "floordiv", [a, b]) if a.0 >= 0 && b.0 > 0 => corners(|a, b| a.checked_div(b)),
+        ("floormod", [a, b]) if b.0 > 0 => {
+            let whole = (0, b.1 - 1);
+            Some(if a.0 >= 0 { (0, whole.1.min(a.1)) } else { whole })
+        }
+        ("lt" | "le", _) => Some((0, 1)),
+        ("select", [_, a, b]) => Some((a.0.min(b.0), a.1.max(b.1))),
+        _ => None,
+    }
+}

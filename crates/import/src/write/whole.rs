@@ -1,0 +1,195 @@
+//! Whole numbers that are computed of arguments. What is used as positions becomes an input that is computed before the
+//! model runs; what is computed with becomes statements, like all other values.
+
+use super::inputs::{Content, Input, Use};
+use super::{Condition, Writer};
+use crate::error::Problem;
+use crate::graph::{Id, Op, is_one, shown};
+use crate::layout::{Base, Laid, live};
+use ember_model::{Extent, Whole, WholeOp};
+use ember_values::scalar::DType;
+
+/// The most operations in one expression.
+const OPERATIONS: usize = 256;
+
+/// Returns the operation with this name.
+fn operation(name: &str, operands: Vec<Whole>) -> Option<Whole> {
+    WholeOp::named(name).map(|op| Whole::Apply(op, operands))
+}
+
+/// A comparison as a number; `None` if there is none of this name.
+fn compared(word: &str, a: Whole, b: Whole) -> Option<Whole> {
+    let not = |x: Option<Whole>| operation("sub", vec![Whole::Number(1), x?]);
+    let both = |x: Option<Whole>, y: Option<Whole>| operation("mul", vec![x?, y?]);
+    match word {
+        "lt" | "le" => operation(word, vec![a, b]),
+        "gt" => operation("lt", vec![b, a]),
+        "ge" => operation("le", vec![b, a]),
+        "eq" => {
+            let at_most = operation("le", vec![a.clone(), b.clone()]);
+            both(at_most, operation("le", vec![b, a]))
+        }
+        "ne" => not(compared("eq", a, b)),
+        _ => None,
+    }
+}
+
+impl Writer<'_> {
+    /// Returns the place of whole numbers that need no statement unless they are computed with; `None` for others.
+    pub(super) fn whole(&self, id: Id) -> Option<Laid> {
+        let node = self.graph.node(id);
+        if !node.elem.is_integer() {
+            return None;
+        }
+        let fits = match (&node.op, &node.operands[..]) {
+            (Op::Zip(word), [a, b]) => {
+                WholeOp::named(word).is_some() && self.is_whole(*a) && self.is_whole(*b)
+            }
+            (Op::Choose, [condition, x, y]) => {
+                self.is_whole(*condition) && self.is_whole(*x) && self.is_whole(*y)
+            }
+            _ => false,
+        };
+        fits.then(|| Laid::plain(Base::Whole(id), &node.shape, self.dtype_of(id)))
+    }
+
+    fn is_whole(&self, id: Id) -> bool {
+        if let Some(Condition { word, a, b }) = self.conditions.get(&id) {
+            let known = compared(word, Whole::Number(0), Whole::Number(0)).is_some();
+            return known && self.is_whole(*a) && self.is_whole(*b);
+        }
+        let Some(laid) = &self.laid[id.0] else { return false };
+        let held = matches!(
+            laid.base,
+            Base::View { .. } | Base::Constant { .. } | Base::Number(_) | Base::Whole(_)
+        );
+        held && !laid.dtype.is_float() && laid.in_order()
+    }
+
+    /// Writes the statements of whole numbers that are computed with, and returns the name of a tensor of all of them in
+    /// their order.
+    pub(super) fn spelled(&mut self, id: Id, target: &[Extent]) -> Result<String, Problem> {
+        let (node, shape) = (self.graph.node(id), self.shape(id));
+        let laid = match (self.spelled.get(&id), &node.op, &node.operands[..]) {
+            (Some(laid), ..) => laid.clone(),
+            (_, Op::Zip(word), [a, b]) => self.combined(word, *a, *b, &shape)?,
+            (_, Op::Choose, [condition, x, y]) => {
+                self.choose([*condition, *x, *y], &shape, self.dtype_of(id))?
+            }
+            _ => return Err(self.computed(id)),
+        };
+        self.spelled.insert(id, laid.clone());
+        let dims = live(&shape);
+        let wanted: Vec<Option<usize>> = match dims.is_empty() {
+            true => vec![None],
+            false => dims.iter().copied().map(Some).collect(),
+        };
+        let held: Vec<Extent> = match dims.is_empty() {
+            true => vec![Extent::Const(1)],
+            false => dims.iter().map(|axis| shape[*axis].clone()).collect(),
+        };
+        let name = self.arrange(&laid, &wanted, &shape)?;
+        Ok(self.reshaped(name, &held, target))
+    }
+
+    /// The input of whole numbers that are computed before the model runs, in a use of positions.
+    pub(super) fn computed_input(
+        &mut self,
+        id: Id,
+        extents: &[Extent],
+        used: Use,
+    ) -> Result<String, Problem> {
+        let shape = self.shape(id);
+        let laid = Laid::plain(Base::Whole(id), &shape, DType::I64);
+        let mut left = OPERATIONS;
+        let whole = self.expression(&laid, &shape, &mut left)?.ok_or_else(|| self.computed(id))?;
+        let origin = self.graph.node(id).origin.and_then(|at| self.graph.origins.get(at));
+        let wanted = origin.map_or("computed", |origin| origin.result.as_str()).to_owned();
+        let (dtype, extents) = (DType::I64, extents.to_vec());
+        let content = Content::Computed(whole);
+        Ok(self.input(&wanted, Input { name: String::new(), dtype, extents, content, used }))
+    }
+
+    /// Whole numbers as an expression over inputs with the dimensions of a shape, or some of them; `None` for what cannot
+    /// be written so.
+    fn expression(
+        &mut self,
+        x: &Laid,
+        shape: &[Extent],
+        left: &mut usize,
+    ) -> Result<Option<Whole>, Problem> {
+        let input = |writer: &mut Self, wanted: &str, content: Content| {
+            let held = |axis: usize| match x.live().contains(&axis) {
+                true => shape[axis].clone(),
+                false => Extent::Const(1),
+            };
+            let all: Vec<Extent> = (0..shape.len()).map(held).collect();
+            let lacking = all.iter().take_while(|extent| is_one(extent)).count();
+            let extents = all[lacking.min(all.len().saturating_sub(1))..].to_vec();
+            if extents.is_empty() || extents.len() > 3 {
+                return Err(Problem::Rank(shown(shape)));
+            }
+            let (name, used) = (String::new(), Use::Whole);
+            let new = Input { name, dtype: x.dtype, extents, content, used };
+            Ok(Some(Whole::Input(writer.input(wanted, new))))
+        };
+        if x.dtype.is_float() || !x.in_order() {
+            return Ok(None);
+        }
+        match &x.base {
+            Base::Number(n) => Ok(Some(Whole::Number(*n as i64))),
+            Base::View { argument, parts } => {
+                let wanted = self.graph.arguments[*argument].name.clone();
+                let (argument, parts) = (*argument, parts.clone());
+                input(self, &wanted, Content::Argument { argument, parts, closed: None })
+            }
+            Base::Constant { name, tensor } => input(self, name, Content::Known(tensor.clone())),
+            Base::Whole(id) => self.operation(*id, x, shape, left),
+            _ => Ok(None),
+        }
+    }
+
+    /// The expression of an operation on whole numbers, seen as a part of a shape.
+    fn operation(
+        &mut self,
+        id: Id,
+        x: &Laid,
+        shape: &[Extent],
+        left: &mut usize,
+    ) -> Result<Option<Whole>, Problem> {
+        let node = self.graph.node(id);
+        // Under other extents, the elements stand at other places.
+        if *left == 0 || x.extents != node.shape {
+            return Ok(None);
+        }
+        *left -= 1;
+        let axes = x.axes.clone();
+        let mut operand = |writer: &mut Self, of: Id| -> Result<Option<Whole>, Problem> {
+            let by = node.shape.len() - writer.graph.shape(of).len();
+            let laid = writer.laid(of)?.shifted(by).renamed(|axis| axes.get(axis).copied().flatten());
+            writer.expression(&laid, shape, left)
+        };
+        Ok(match (&node.op, &node.operands[..]) {
+            (Op::Zip(word), [a, b]) => match (operand(self, *a)?, operand(self, *b)?) {
+                (Some(a), Some(b)) => operation(word, vec![a, b]),
+                _ => None,
+            },
+            (Op::Choose, [condition, a, b]) => {
+                let test = match self.conditions.get(condition).cloned() {
+                    Some(Condition { word, a, b }) => {
+                        match (operand(self, a)?, operand(self, b)?) {
+                            (Some(a), Some(b)) => compared(&word, a, b),
+                            _ => None,
+                        }
+                    }
+                    None => operand(self, *condition)?,
+                };
+                match (test, operand(self, *a)?, operand(self, *b)?) {
+                    (Some(test), Some(a), Some(b)) => operation("select", vec![test, a, b]),
+                    _ => None,
+                }
+            }
+            _ => None,
+        })
+    }
+}

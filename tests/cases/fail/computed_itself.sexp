@@ -1,0 +1,4 @@
+; What is computed is made of what is given.
+(model m (input x f32 (4 2)) (input a i64 (e)) (input p i64 (e))
+  (output o (emb.gather x p))
+  (data (size e 3) (x (constant 1)) (a (computed (add p 2))) (p (computed (add a 2)))))
