@@ -221,7 +221,9 @@ impl Builder {
         let (a, b) = self.alike(a, b)?;
         let elem = self.elem(a);
         if !elem.is_integer() {
-            return Err(misfit("quotients that are rounded, and remainders, of numbers that are not whole"));
+            return Err(misfit(
+                "quotients that are rounded, and remainders, of numbers that are not whole",
+            ));
         }
         let shape = broadcast(&self.shape(a), &self.shape(b))?;
         self.add(Op::Zip(word.to_owned()), vec![a, b], shape, elem)

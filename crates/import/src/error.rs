@@ -180,7 +180,7 @@ impl Problem {
                 "write this line of the module with operators that docs/src/import.md lists, or import the part before it"
             }
             Problem::Positions(_) => {
-                "positions are checked before a run: make them an input of the module, or a constant"
+                "positions are checked before a run: make them arguments, constants, or whole numbers of these"
             }
             Problem::Overwritten(_) => {
                 "export with `torch.export.export(module, inputs).run_decompositions({})`, which changes no tensor in place"

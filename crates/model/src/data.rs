@@ -27,8 +27,8 @@ mod zipf;
 
 pub use file::{FileError, NoFormat, TensorFile};
 pub use generate::{bag_lookups, bag_offsets, indices_seed};
-pub use prepared::broadcast;
 pub use locality::{BOUNDS, Locality, ReuseHistogram, reuse_distances};
+pub use prepared::broadcast;
 
 use crate::model::Model;
 use ember_language::diagnostic::{Checked, Diagnostic};

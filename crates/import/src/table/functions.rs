@@ -296,7 +296,8 @@ fn elements(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Probl
             let (x, y) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
             if [x, y].iter().any(|own| b.elem(*own) != Elem::Bool) {
                 // The lowest bits are a remainder.
-                let mask = b.number_of(y).filter(|n| n.fract() == 0.0 && (0.0..2f64.powi(52)).contains(n));
+                let mask =
+                    b.number_of(y).filter(|n| n.fract() == 0.0 && (0.0..2f64.powi(52)).contains(n));
                 return match mask.map(|n| n as u64 + 1).filter(|n| n.is_power_of_two()) {
                     Some(n) if given.word(0)? == MIN => {
                         let n = b.number(n as f64, b.elem(x))?;

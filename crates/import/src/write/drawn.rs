@@ -64,10 +64,11 @@ fn most(graph: &Graph, input: &Input, all: &[Input]) -> Option<i128> {
         .collect::<Option<_>>()?;
     let fits = |end: i128| {
         let element = |name: &str| match all.iter().find(|own| own.name == name)?.content {
-            Content::Known(ref tensor) => {
-                (0..tensor.len()).filter_map(|at| tensor.get(at)?.as_i64()).minmax().into_option()
-                    .map(|(least, most)| (i128::from(least), i128::from(most)))
-            }
+            Content::Known(ref tensor) => (0..tensor.len())
+                .filter_map(|at| tensor.get(at)?.as_i64())
+                .minmax()
+                .into_option()
+                .map(|(least, most)| (i128::from(least), i128::from(most))),
             _ => Some((0, end - 1)),
         };
         let inside = |(whole, rows): &(&Whole, i128)| {
@@ -79,10 +80,7 @@ fn most(graph: &Graph, input: &Input, all: &[Input]) -> Option<i128> {
 }
 
 /// Returns the least and the greatest number that an expression may have; `None` if that is not known.
-fn range(
-    whole: &Whole,
-    element: &impl Fn(&str) -> Option<(i128, i128)>,
-) -> Option<(i128, i128)> {
+fn range(whole: &Whole, element: &impl Fn(&str) -> Option<(i128, i128)>) -> Option<(i128, i128)> {
     let (op, operands) = match whole {
         Whole::Number(n) => return Some((i128::from(*n), i128::from(*n))),
         Whole::Input(name) => return element(name),

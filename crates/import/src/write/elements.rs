@@ -72,7 +72,11 @@ impl Writer<'_> {
                 Ok(Laid { dtype: to, ..x })
             }
             Base::Whole(_) if !to.is_float() => Ok(Laid { dtype: to, ..x }),
-            Base::View { .. } | Base::Whole(_) | Base::Sorted { .. } | Base::Sums { .. } | Base::Starts { .. } => {
+            Base::View { .. }
+            | Base::Whole(_)
+            | Base::Sorted { .. }
+            | Base::Sums { .. }
+            | Base::Starts { .. } => {
                 let name = self.named(&x, &x.extents.clone())?;
                 let done = self.step(format!("({CAST} {to} {name})"));
                 Ok(Laid { dtype: to, ..self.alike(&x, done) })

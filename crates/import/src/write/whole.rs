@@ -166,7 +166,8 @@ impl Writer<'_> {
         let axes = x.axes.clone();
         let mut operand = |writer: &mut Self, of: Id| -> Result<Option<Whole>, Problem> {
             let by = node.shape.len() - writer.graph.shape(of).len();
-            let laid = writer.laid(of)?.shifted(by).renamed(|axis| axes.get(axis).copied().flatten());
+            let laid =
+                writer.laid(of)?.shifted(by).renamed(|axis| axes.get(axis).copied().flatten());
             writer.expression(&laid, shape, left)
         };
         Ok(match (&node.op, &node.operands[..]) {

@@ -67,7 +67,8 @@ impl Maker<'_> {
             of.push((name, self.other(name)?.1));
         }
         let shape = broadcast(of.iter().map(|(_, tensor)| &tensor.shape[..]));
-        let elements = |shape: &[u64]| shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
+        let elements =
+            |shape: &[u64]| shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
         let Some(shape) = shape.filter(|shape| elements(shape) == Some(len)) else {
             let shapes = of.iter().map(|(name, tensor)| {
                 format!("`{name}` ({})", tensor.shape.iter().map(u64::to_string).join(" "))

@@ -102,9 +102,8 @@ pub(super) fn once(reader: &mut Reader, spec: &DataSpec) {
     let is_sorted = |name: &&str| {
         matches!(source(name), Some(Source::RowOffsets { .. } | Source::InRows { .. }))
     };
-    let is_computed = |name: &&str| {
-        matches!(source(name), Some(Source::Computed(_) | Source::RunningSum { .. }))
-    };
+    let is_computed =
+        |name: &&str| matches!(source(name), Some(Source::Computed(_) | Source::RunningSum { .. }));
     let is_prepared = |name: &&str| is_sorted(name) || is_computed(name);
     for (name, (source, span)) in &spec.sources {
         let (of, is_late, label): (Vec<&str>, &dyn Fn(&&str) -> bool, _) = match source {
@@ -128,9 +127,8 @@ impl Model {
     /// Returns the inputs that are prepared of others, in an order in which they can be prepared: computed numbers, and
     /// for each order of edges the offsets before what they divide.
     pub fn prepared(&self) -> Vec<Prepared> {
-        let id = |name: &str| {
-            self.inputs.iter().position(|own| own.tensor.name == name).map(TensorId)
-        };
+        let id =
+            |name: &str| self.inputs.iter().position(|own| own.tensor.name == name).map(TensorId);
         let prepared = self.inputs.iter().enumerate().filter_map(|(at, input)| {
             let (source, _) = self.data.sources.get(&input.tensor.name)?;
             let by = match source {
