@@ -12,7 +12,7 @@ fn alone() -> Machine {
 #[test]
 fn streaming_fills_the_share() {
     let machine = Machine::plus().unwrap();
-    let mut dram = Dram::new(&machine);
+    let mut dram = Dram::new(&machine, 1);
     let last = (0..10_000).map(|i| dram.read(i, i * 8)).max().unwrap();
     let used = 10_000.0 * 64.0 / last as f64 / machine.share_bytes_per_cycle();
     assert!((0.97..=1.0).contains(&used), "{used}");
@@ -21,7 +21,7 @@ fn streaming_fills_the_share() {
 #[test]
 fn rows_of_one_line_are_limited_by_activations() {
     let machine = Machine::plus().unwrap();
-    let mut dram = Dram::new(&machine);
+    let mut dram = Dram::new(&machine, 1);
     let scattered = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     let last = (0..10_000).map(|i| dram.read(scattered(i), i)).max().unwrap();
     // Refreshes leave less.
@@ -33,7 +33,7 @@ fn rows_of_one_line_are_limited_by_activations() {
 fn a_batch_of_writes_turns_the_bus() {
     let machine = Machine::plus().unwrap();
     let time = |writes: bool| {
-        let mut dram = Dram::new(&machine);
+        let mut dram = Dram::new(&machine, 1);
         let go = |i| if writes { dram.write(i, i * 8) } else { dram.read(i, i * 8) };
         (0..10_000).map(go).max().unwrap() as f64
     };
@@ -77,7 +77,7 @@ fn reads_take_what_the_state_of_their_bank_demands() {
         let mut machine = alone();
         machine.core.clock_ghz = 1.0;
         machine.dram.t_refi_ns = 1e6;
-        let (mut dram, mut rules) = (Dram::new(&machine), Rules::default());
+        let (mut dram, mut rules) = (Dram::new(&machine, 1), Rules::default());
         let mut at = 1000;
         lines.into_iter().all(|line| {
             // Neighbours often share a row, others are far apart.
@@ -94,8 +94,8 @@ fn reads_take_what_the_state_of_their_bank_demands() {
 #[test]
 fn a_refresh_closes_the_rows_of_a_channel_and_delays_its_reads() {
     let machine = alone();
-    let mut dram = Dram::new(&machine);
-    let (times, first) = (Times::new(&machine), dram.channels[0].first_refresh);
+    let mut dram = Dram::new(&machine, 1);
+    let (times, first) = (Times::new(&machine, 1), dram.channels[0].first_refresh);
     assert_eq!(dram.column(0, first - 10), first - 10 + times.rcd);
     assert_eq!(dram.column(1, first + 5), first + times.rfc + times.rcd);
     assert_eq!(dram.column(2, first + times.rfc + 100), first + times.rfc + 100);
