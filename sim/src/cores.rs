@@ -25,7 +25,7 @@ const TURN: u64 = 128;
 const MOST: usize = 1 << 16;
 
 /// The division of a program's rows into parts, and of the parts among cores.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Division {
     /// The sizes that count rows: each is the number of rows and so many more. Tensors whose first extent is one of them
     /// are divided; any other tensor that is written is scratch, of which each core has a copy.

@@ -76,12 +76,21 @@ struct Bank {
 
 #[derive(Debug)]
 struct Channel {
-    /// The activations of a window, each held for its length.
-    activations: Slots,
+    activations: Activations,
     /// The cycle of the first refresh: the channels are refreshed in turn.
     first_refresh: u64,
     /// Its bus, if several cores meet there.
     bus: Option<Pipe>,
+}
+
+/// The rows that a channel may open.
+#[derive(Debug)]
+enum Activations {
+    /// So many in a window, each held for its length.
+    Window(Slots),
+    /// The same number, one after the other, as tRRD demands. The requests of several cores wait for different banks, so that
+    /// those which need not wait pass the others: a calendar has gaps for them.
+    Spread(Pipe),
 }
 
 impl Channel {
@@ -98,9 +107,14 @@ impl Channel {
 
     /// Activates a row at or after a cycle; returns the cycle.
     fn activate(&mut self, at: u64, times: &Times) -> u64 {
-        let at = at.max(self.activations.free());
-        self.activations.hold(at + times.faw);
-        at
+        match &mut self.activations {
+            Activations::Window(rows) => {
+                let at = at.max(rows.free());
+                rows.hold(at + times.faw);
+                at
+            }
+            Activations::Spread(rows) => rows.transfer(at).0.max(at),
+        }
     }
 }
 
@@ -112,8 +126,12 @@ impl Dram {
         let all = machine.share_bytes_per_cycle() * dram.sharers as f64;
         let bus = || Pipe::new(dram.line_bytes, all / dram.channels as f64);
         let closed = Bank { row: CLOSED, free: 0, activated: 0, refreshes: 0 };
+        let activations = || match cores {
+            1 => Activations::Window(Slots::new(dram.activations)),
+            _ => Activations::Spread(Pipe::new(times.faw, dram.activations as f64)),
+        };
         let channel = |c| Channel {
-            activations: Slots::new(dram.activations),
+            activations: activations(),
             first_refresh: times.refi * (c + 1) / dram.channels,
             bus: (cores > 1).then(bus),
         };

@@ -30,6 +30,27 @@ fn rows_of_one_line_are_limited_by_activations() {
 }
 
 #[test]
+fn all_cores_together_fill_the_buses_and_their_rows_wait_for_no_other_bank() {
+    let machine = Machine::plus().unwrap();
+    let all = machine.dram.sharers;
+    let scattered = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+    let time = |cores: u64, line: fn(u64, u64) -> u64| {
+        let mut dram = Dram::new(&machine, cores);
+        (0..20_000).map(|i| dram.read(line(i, scattered(i)), i)).max().unwrap() as f64
+    };
+    let bytes = 20_000.0 * 64.0;
+    let streaming = bytes / time(all, |i, _| i) / (machine.share_bytes_per_cycle() * all as f64);
+    assert!((0.97..=1.0).contains(&streaming), "{streaming}");
+    let opened = 20_000.0 / (machine.activations_per_cycle() * all as f64);
+    let rows = opened / time(all, |_, scattered| scattered);
+    // Refreshes leave 93 %.
+    assert!((0.87..=0.94).contains(&rows), "{rows}");
+    // More cores have no more of it.
+    assert_eq!(time(all, |i, _| i), time(4 * all, |i, _| i));
+    assert!(time(2, |i, _| i) > 3.9 * time(all, |i, _| i));
+}
+
+#[test]
 fn a_batch_of_writes_turns_the_bus() {
     let machine = Machine::plus().unwrap();
     let time = |writes: bool| {
