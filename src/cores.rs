@@ -9,7 +9,7 @@ use ember_compile::demand::{Spared, demand};
 use ember_compile::groups::Plan;
 use ember_compile::pipeline::{Case, Failure, Inputs, Options};
 use ember_host::threads;
-use ember_language::diagnostic::Checked;
+use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_sim::{Demand, Division, SimError, Together, Workers, bound_on, run_divided};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
@@ -67,7 +67,9 @@ pub(crate) struct Count {
 pub(crate) struct Divided {
     /// The split.
     pub(crate) split: String,
-    /// The cycles that the lookups of the core with the most let expect.
+    /// The share of memory that its program was chosen for.
+    pub(crate) program_for: String,
+    /// The cycles to expect, from those of one core and the lookups of the core that has the most.
     pub(crate) estimated_cycles: u64,
     /// Cycles from the start to the last result of the last core: the makespan; `null` if a run did not end.
     pub(crate) cycles: Option<u64>,
@@ -84,6 +86,9 @@ pub(crate) struct Divided {
     pub(crate) of_bound_efficiency: Option<f64>,
     /// The bound's cycles as a part of these.
     pub(crate) of_bound: Option<f64>,
+    /// The mean of the cores' last results as a part of the makespan: a makespan that no division of the same work can
+    /// shorten further if it is 1.
+    pub(crate) balance: Option<f64>,
     /// The traffic of main memory in GB/s.
     pub(crate) gb_per_s: Option<f64>,
     /// Bytes read from and written to main memory.
@@ -96,49 +101,68 @@ pub(crate) struct Divided {
     pub(crate) done: (u64, u64),
 }
 
-/// Runs a program on numbers of cores, of which the first is 1.
+/// A program to run, and the machine that it was chosen for.
+pub(crate) struct Candidate {
+    /// The share of memory that a core has there, in a few words.
+    pub(crate) chosen_for: &'static str,
+    /// The program.
+    pub(crate) program: Program,
+}
+
+/// Runs programs on numbers of cores, of which the first is 1. Only the first program runs on one core; of several cores,
+/// each split has the program that is the fastest with it.
 pub(crate) fn run(
     inputs: &Inputs,
     options: &Options,
-    program: &Program,
+    candidates: &[Candidate],
     (cores, splits): (&[u64], &[Split]),
 ) -> Checked<Cores> {
+    let Some(first) = candidates.first() else {
+        return Err(vec![Diagnostic::global("there is no program to run")]);
+    };
     let case = Case::new(&inputs.model, options.seed, options.exact)?;
     let machine = &inputs.machine;
     let rows = Rows::of(&inputs.model, &case.instance)?;
     let work = Work::of(inputs, &case, &rows);
-    let ways = |cores: u64| if cores == 1 { &splits[..1] } else { splits };
-    let planned: Vec<(u64, Split, Division)> = cores
-        .iter()
-        .flat_map(|&cores| ways(cores).iter().map(move |split| (cores, *split)))
-        .map(|(cores, split)| {
-            let split = if cores == 1 { Split::Contiguous } else { split };
-            (cores, split, split.divide(&rows, program, cores))
-        })
-        .collect();
+    let plan = |&cores: &u64| {
+        let (splits, candidates) = match cores {
+            1 => (&[Split::Contiguous][..], &candidates[..1]),
+            _ => (splits, candidates),
+        };
+        let divide = |split: Split, candidate: usize| {
+            (cores, split, candidate, split.divide(&rows, &candidates[candidate].program, cores))
+        };
+        let each = splits.iter().cartesian_product(0..candidates.len());
+        each.map(|(split, candidate)| divide(*split, candidate)).collect_vec()
+    };
+    let planned: Vec<(u64, Split, usize, Division)> = cores.iter().flat_map(plan).collect();
     // Several splits may be the same, such as those by rows and by lookups if each row has equally many.
-    let distinct: Vec<&Division> = planned.iter().map(|(.., division)| division).unique().collect();
-    let judged = |division: &&Division| simulate(program, machine, (&case, options), division);
+    let distinct: Vec<(usize, &Division)> =
+        planned.iter().map(|(.., candidate, division)| (*candidate, division)).unique().collect();
+    let judged = |(candidate, division): &(usize, &Division)| {
+        simulate(&candidates[*candidate].program, machine, (&case, options), division)
+    };
     let runs: Vec<Judged> = threads::map(&distinct, judged).into_iter().collect::<Checked<_>>()?;
     let one = runs.first().and_then(|run| Some(run.together.as_ref()?.outcome.stats.cycles));
     let bound_of_one = work.bound(machine, 1).0;
 
     let mut counts: Vec<Count> = Vec::new();
-    for (n, split, division) in &planned {
+    for (n, split, candidate, division) in &planned {
         let (bound, by) = work.bound(machine, *n);
-        let run = distinct.iter().position(|other| *other == division).map(|at| &runs[at]);
+        let run = distinct.iter().position(|other| *other == (*candidate, division));
         let bound_efficiency = bound_of_one as f64 / (*n * bound.max(1)) as f64;
         let mut divided = Divided {
             split: split.name().to_owned(),
-            estimated_cycles: work.estimate(machine, &rows, division, *n),
+            program_for: candidates[*candidate].chosen_for.to_owned(),
+            estimated_cycles: work.estimate(machine, &rows, division, (*n, one.unwrap_or(0))),
             parts: division.parts.len(),
             ..Divided::default()
         };
-        if let Some(run) = run {
+        if let Some(run) = run.map(|at| &runs[at]) {
             divided.measure(run, machine, (*n, one), (bound, bound_efficiency));
         }
         match counts.last_mut().filter(|count| count.cores == *n) {
-            Some(count) => count.splits.push(divided),
+            Some(count) => count.add(divided),
             None => counts.push(Count {
                 cores: *n,
                 bound_cycles: bound,
@@ -154,7 +178,7 @@ pub(crate) fn run(
     Ok(Cores {
         model: inputs.model.name.clone(),
         target: machine.name.clone(),
-        program: program.name.clone(),
+        program: first.program.name.clone(),
         seed: case.instance.seed,
         rows_of: rows.size.clone(),
         rows: rows.count(),
@@ -164,6 +188,16 @@ pub(crate) fn run(
 }
 
 impl Count {
+    /// Adds a split, or replaces it if another program is faster with it. A wrong output stays.
+    fn add(&mut self, divided: Divided) {
+        match self.splits.iter_mut().find(|known| known.split == divided.split) {
+            None => self.splits.push(divided),
+            Some(known) if !known.valid => {}
+            Some(known) if divided.valid && known.cycles <= divided.cycles => {}
+            Some(known) => *known = divided,
+        }
+    }
+
     /// Chooses the split with the fewest cycles, and the one that the estimate takes for that; the first among equals.
     fn choose(&mut self) {
         let expected = self.splits.iter().min_by_key(|split| split.estimated_cycles);
@@ -201,6 +235,8 @@ impl Divided {
         self.of_bound_efficiency = self.efficiency.map(|own| own / bound_efficiency);
         let ends = || together.cores.iter().map(|core| core.end);
         self.done = (ends().min().unwrap_or(0), ends().max().unwrap_or(0));
+        let mean = ends().sum::<u64>() as f64 / n as f64;
+        self.balance = Some(mean / self.done.1.max(1) as f64);
     }
 }
 
@@ -266,16 +302,22 @@ impl Work {
         }
     }
 
-    /// Returns the cycles to expect of a division: the bound, or what the core with the most work needs by itself, and for
-    /// each of its parts after the first the latency of memory.
-    fn estimate(&self, machine: &Machine, rows: &Rows, division: &Division, cores: u64) -> u64 {
+    /// Returns the cycles to expect of a division, given those of one core: the bound, or what the core with the most work
+    /// needs if it is as fast as that one; and for each of its parts after the first, the latencies of its first offset,
+    /// index and row.
+    fn estimate(
+        &self,
+        machine: &Machine,
+        rows: &Rows,
+        division: &Division,
+        (cores, one): (u64, u64),
+    ) -> u64 {
         let (most, parts) = Split::most(rows, division);
-        let alone = bound_on(&self.all, machine, Workers { working: 1, cores }).cycles as f64;
         let share = most as f64 / rows.weight(&(0..rows.count())).max(1) as f64;
+        let dram = &machine.dram;
         let latency = machine.llc.latency
-            + machine
-                .cycles(machine.dram.t_rcd_ns + machine.dram.t_cas_ns + machine.dram.controller_ns);
-        let started = parts.saturating_sub(1) as u64 * latency;
-        self.bound(machine, cores).0.max((alone * share) as u64) + started
+            + machine.cycles(dram.t_rcd_ns + dram.t_cas_ns + dram.controller_ns);
+        let started = 3 * latency * parts.saturating_sub(1) as u64;
+        self.bound(machine, cores).0.max((one as f64 * share) as u64) + started
     }
 }

@@ -4,10 +4,12 @@ mod common;
 
 use common::*;
 use ember_sim::{
-    Division, Options, SimError, Stats, Together, Workers, bound_on, run, run_divided,
+    Bindings, Division, Options, SimError, Stats, Together, Workers, bound_on, run, run_divided,
 };
-use ember_targets::dlc::{Program, SizeId};
+use ember_targets::dlc::{Dim, Program, SizeId, Stmt, TensorDecl, TensorId};
 use ember_targets::machine::Machine;
+use ember_targets::tensor::{Data, Hashed, Tensor};
+use ember_values::scalar::DType;
 use quickcheck::QuickCheck;
 use std::ops::Range;
 
@@ -157,10 +159,9 @@ fn scratch_is_each_cores_own() {
     program.tensors[3].shape = vec![program.tensors[3].shape[1]];
     let data = Bag::random(500, 64, 16, 8, true, 1);
     let mut bindings = data.bindings();
-    bindings.tensors[3] =
-        ember_targets::tensor::Tensor::zeros(ember_values::scalar::DType::F32, vec![64]);
-    let ember_targets::dlc::Stmt::Walk(_, bags) = &mut program.cases[0].body[0] else { panic!() };
-    let Some(ember_targets::dlc::Stmt::Store(at, _)) = bags.body.last_mut() else { panic!() };
+    bindings.tensors[3] = Tensor::zeros(DType::F32, vec![64]);
+    let Stmt::Walk(_, bags) = &mut program.cases[0].body[0] else { panic!() };
+    let Some(Stmt::Store(at, _)) = bags.body.last_mut() else { panic!() };
     at.index.remove(0);
     let options = Options::default();
     let stats = |cores| {
@@ -170,6 +171,48 @@ fn scratch_is_each_cores_own() {
     let (one, four) = (stats(1).outcome, stats(4).outcome);
     // Four copies of the row go to memory.
     assert_eq!(four.stats.dram_bytes.written, 4 * one.stats.dram_bytes.written);
+}
+
+#[test]
+fn products_of_matrices_are_divided_by_rows() {
+    let rows = SizeId(0);
+    let tensor = |name: &str, shape: Vec<Dim>, writable| TensorDecl {
+        name: name.into(),
+        dtype: DType::F32,
+        shape,
+        writable,
+    };
+    let [own, k, n] = [Dim::Size(rows), Dim::Const(40), Dim::Const(24)];
+    let batched = [
+        [vec![own, n], vec![own, k], vec![k, n]],
+        [vec![own, k, n], vec![own, k, k], vec![own, k, n]],
+    ];
+    for [out, a, b] in batched {
+        let tensors = vec![tensor("out", out, true), tensor("a", a, false), tensor("b", b, false)];
+        let [out, a, b] = [0, 1, 2].map(TensorId);
+        let main = vec![Stmt::Matmul { out, a, b, transposed: false }];
+        let program = Program { tensors, main, sizes: vec!["rows".into()], ..Program::default() };
+        let data = |declared: &TensorDecl| {
+            let extent = |dim: &Dim| if let Dim::Const(n) = dim { *n } else { 37 };
+            let shape: Vec<u64> = declared.shape.iter().map(extent).collect();
+            match declared.writable {
+                true => Tensor::zeros(DType::F32, shape),
+                false => {
+                    let data = Data::Hashed(Hashed { seed: 3, lo: -1.0, hi: 1.0 });
+                    Tensor { dtype: DType::F32, shape, data }
+                }
+            }
+        };
+        let tensors: Vec<Tensor> = program.tensors.iter().map(data).collect();
+        let bindings = Bindings { tensors, sizes: vec![37] };
+        let options = Options::default();
+        let alone = run(&program, &machine(), bindings.clone(), options).unwrap();
+        let division = Division { sizes: vec![(rows, 0)], ..evenly(37, 3) };
+        let three = run_divided(&program, &machine(), bindings, options, &division).unwrap();
+        assert!(three.outcome.tensors[0].same_bits(&alone.tensors[0]));
+        assert_eq!(three.outcome.stats.macs, alone.stats.macs);
+        assert!(three.outcome.stats.cycles < alone.stats.cycles);
+    }
 }
 
 #[test]

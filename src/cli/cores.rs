@@ -3,7 +3,7 @@
 use super::common::Exact;
 use super::output::{to_json, write_result};
 use super::rule_paths::RulePaths;
-use crate::cores::{self, MOST_CORES, Split};
+use crate::cores::{self, Candidate, MOST_CORES, Split};
 use crate::single;
 use clap::Args;
 use ember_compile::pipeline::{self, Case, Inputs, Options};
@@ -82,16 +82,19 @@ impl CoresArgs {
             ..Options::default()
         };
         let inputs = pipeline::read(sources, &self.model, &options)?;
-        let program = match &self.program {
-            Some(path) => single::read_program(sources, path, &inputs)?.into_program(),
-            None => best(&inputs, &options, line)?,
+        let candidates = match &self.program {
+            Some(path) => {
+                let program = single::read_program(sources, path, &inputs)?.into_program();
+                vec![Candidate { chosen_for: GIVEN, program }]
+            }
+            None => candidates(sources, self, &options, &inputs, line)?,
         };
         let counts: Vec<u64> =
             std::iter::once(1).chain(self.cores.iter().copied()).sorted().dedup().collect();
         let splits = if self.split.is_empty() { &Split::ALL[..] } else { &self.split };
         let splits: Vec<Split> = splits.iter().copied().unique_by(|split| split.name()).collect();
         line.say("simulating");
-        let done = cores::run(&inputs, &options, &program, (&counts, &splits))?;
+        let done = cores::run(&inputs, &options, &candidates, (&counts, &splits))?;
         line.done();
         let text = if self.json { to_json(&done) } else { cores::text(&done) };
         write_result(self.output.as_deref(), &text)?;
@@ -106,6 +109,30 @@ impl CoresArgs {
         render::emit(&Sources::default(), &errors);
         Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
+}
+
+/// What the programs are for: that of a file, and those that are chosen.
+const GIVEN: &str = "any share of memory";
+const SHARE: &str = "a share of memory";
+const ALL: &str = "all of memory";
+
+/// Returns the best programs of a schedule for one core: with its share of memory, as all cores have it together, and with
+/// all of memory, which suits cores that wait for others less than for their own units.
+fn candidates(
+    sources: &mut Sources,
+    args: &CoresArgs,
+    options: &Options,
+    inputs: &Inputs,
+    line: &Line,
+) -> Checked<Vec<Candidate>> {
+    let mut alone = pipeline::read(sources, &args.model, options)?;
+    (alone.machine.dram.sharers, alone.machine.llc.sharers) = (1, 1);
+    let mut found = vec![Candidate { chosen_for: SHARE, program: best(inputs, options, line)? }];
+    let wide = best(&alone, options, line)?;
+    if wide != found[0].program {
+        found.push(Candidate { chosen_for: ALL, program: wide });
+    }
+    Ok(found)
 }
 
 /// Returns the best program of a schedule on one core.

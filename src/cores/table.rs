@@ -8,9 +8,10 @@ use std::fmt::Write;
 /// Returns the tables, with the chosen split of the most cores below.
 pub(crate) fn text(cores: &Cores) -> String {
     let Cores { model, target, program, rows_of, rows, longest_row, .. } = cores;
+    let what = if program == model { String::new() } else { format!("`{program}` of ") };
     let title = format!(
-        "`{program}` of {model} on several cores of {target}: {} rows, `{rows_of}`; the longest is \
-         {:.2} % of the work.",
+        "{what}{model} on several cores of {target}: {} rows, `{rows_of}`; the longest is {:.2} % \
+         of the work.",
         grouped(*rows),
         100.0 * longest_row
     );
@@ -31,7 +32,7 @@ pub(crate) fn text(cores: &Cores) -> String {
 
 /// Returns the best split of each number of cores beside the bound.
 fn best(cores: &Cores) -> String {
-    let mut table = narrow(&["cores", "split", "cycles", "bound", "of bound"]);
+    let mut table = narrow(&["cores", "split", "cycles", "bound", "of bound", "balance"]);
     for count in &cores.cores {
         let best = count.best();
         let split = best.map_or("WRONG", |best| if count.cores == 1 { "-" } else { &best.split });
@@ -41,6 +42,7 @@ fn best(cores: &Cores) -> String {
             best.and_then(|best| best.cycles).map_or_else(|| "-".to_owned(), grouped),
             grouped(count.bound_cycles),
             percent(best.and_then(|best| best.of_bound)),
+            percent(best.and_then(|best| best.balance)),
         ]);
     }
     table.to_string()
@@ -86,7 +88,7 @@ fn splits(cores: &Cores) -> String {
 fn verdict(count: &super::Count) -> String {
     let super::Count { cores, bound_by, expected, .. } = count;
     let Some(best) = count.best() else {
-        return format!("{cores} cores: no split has the right output.");
+        return format!("{cores} cores: no run ended with the right output.");
     };
     let name = &best.split;
     let bound = format!("; the bound is by {bound_by}");
@@ -97,12 +99,13 @@ fn verdict(count: &super::Count) -> String {
         }
         _ => String::new(),
     };
-    let estimate = if expected == name { "as" } else { "other than" };
     let estimate = match count.splits.len() {
         1 => String::new(),
-        _ => format!(", {estimate} estimated"),
+        _ if expected == name => ", as estimated".to_owned(),
+        _ => format!(" where {expected} was estimated"),
     };
-    format!("{cores} cores: {name}{gain}{estimate}{bound}.")
+    let program = &best.program_for;
+    format!("{cores} cores: {name}{gain}{estimate}, with the program for {program}{bound}.")
 }
 
 fn percent(x: Option<f64>) -> String {

@@ -316,7 +316,7 @@ impl<T: Real> Block<T> {
         for (row, sums) in self.sums.chunks_exact(step.columns as usize).enumerate() {
             self.lanes.clear();
             self.lanes.extend(sums.iter().map(|x| x.raw()));
-            out.write(product.out_at(step, step.row + row as u64), &self.lanes);
+            out.write(out.first + product.out_at(step, step.row + row as u64), &self.lanes);
         }
     }
 }
