@@ -179,6 +179,12 @@ fn independent(model: &Model) -> Checked<String> {
             return refuse(tensor.span, label, help);
         }
     }
+    for used in model.offsets_uses() {
+        if more_than(model.tensor(used.indices).shape.first(), size).is_some() {
+            let label = format!("tells where rows begin among the `{size}` that are divided");
+            return refuse(model.tensor(used.offsets).span, label, help);
+        }
+    }
     for used in model.index_uses() {
         if more_than(Some(&used.rows), size).is_some() {
             let indices = model.tensor(used.indices);
