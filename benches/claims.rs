@@ -2,7 +2,7 @@
 //!
 //! Single-threaded times are CPU times of the thread if the system reports them, so that other load does not count; the
 //! main job's time is wall time. The claims: saturation and extraction for one bag; the effect of pruning on the
-//! quality of the result; the simulator's speed on the search's program and on the scalar one; checking a thousand
+//! quality of the result; the simulator's speed on the search's program and on the scalar one, and for each of several cores; checking a thousand
 //! rules; a change in an editor; the whole main job.
 
 use ember_compile::cost::Goal;
@@ -12,7 +12,8 @@ use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules;
 use ember_rewrite::job;
-use ember_sim::Bindings;
+use ember_sim::{Bindings, Division};
+use ember_targets::dlc::SizeId;
 use ember_tools::lsp;
 use ember_tools::progress::Line;
 use ember_tools::render;
@@ -150,6 +151,24 @@ fn simulation(inputs: &Inputs, case: &Case, options: &Options, schedule: &str, l
     });
     let speed = elements as f64 / 1e3 / ms;
     claim(&format!("simulated table elements, {schedule}"), speed, "M/s", least, false);
+    let (tensors, sizes) = case.instance.bind(&program).expect("data");
+    let size = |name: &str| program.program().sizes.iter().position(|size| size == name);
+    let [bags, ends] = ["bags", "bags+1"].map(|name| size(name).expect("a size"));
+    let rows = sizes[bags] as u64;
+    let division = Division {
+        sizes: vec![(SizeId(bags as u32), 0), (SizeId(ends as u32), 1)],
+        parts: (0..8).map(|core| rows * core / 8..rows * (core + 1) / 8).collect(),
+        own: (0..8).map(|core| vec![core]).collect(),
+        shared: Vec::new(),
+    };
+    let together = median(5, || {
+        let data = Bindings { tensors: tensors.clone(), sizes: sizes.clone() };
+        let options = ember_sim::Options::default();
+        ember_sim::run_divided(&program, &inputs.machine, data, options, &division)
+            .expect("the program runs");
+    });
+    let what = format!("the speed of that for each of 8 cores, {schedule}");
+    claim(&what, ms / together, "", 0.5, false);
 }
 
 /// Returns a file of a thousand rules: five shapes over the operators of a dialect, all different.

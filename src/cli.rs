@@ -11,6 +11,7 @@ mod check;
 mod check_certificate;
 mod common;
 mod compile;
+mod cores;
 mod equiv;
 mod explain;
 mod extract;
@@ -105,6 +106,12 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite bench --filter KG --compare \
                             workloads/published.json --svg bench.svg")]
     Bench(bench::BenchArgs),
+    /// Runs a model's best program on several cores that divide its rows, by number of cores and by way to divide them.
+    #[command(
+        after_help = "Example:\n  ember-rewrite cores examples/embedding_bag.sexp --cores 1,8\n\n\
+                            Exit codes: 0 all right, 1 an output is wrong or a run did not end, 2 bad input."
+    )]
+    Cores(cores::CoresArgs),
     /// Compiles and runs every combination of models, targets, schedules and parameters of targets; what was
     /// interrupted is continued.
     #[command(
@@ -252,6 +259,7 @@ fn run_command(cli: &Cli, sources: &mut Sources, line: &Line) -> Checked<ExitCod
         (Some(Command::Import(args)), _) => args.run(sources),
         (Some(Command::Build(args)), _) => args.run(sources),
         (Some(Command::Bench(args)), _) => args.run(sources, line),
+        (Some(Command::Cores(args)), _) => args.run(sources, line),
         (Some(Command::Sweep(args)), _) => args.run(sources, line),
         (Some(Command::Tune(args)), _) => args.run(sources),
         (Some(Command::Calibrate(args)), _) => args.run(sources, line),

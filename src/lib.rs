@@ -39,6 +39,7 @@ mod calibrate;
 #[doc(hidden)]
 pub mod cli;
 mod compiler;
+mod cores;
 mod generate;
 mod gpu;
 mod html;

@@ -27,7 +27,7 @@ struct Verb {
     run: fn(&Path) -> Result<String, String>,
 }
 
-const VERBS: [Verb; 18] = [
+const VERBS: [Verb; 19] = [
     Verb {
         name: "fail",
         extensions: &["sexp", "rules", "dlc", "scf", "slc", "mlir", "toml", "edit", "args"],
@@ -48,6 +48,7 @@ const VERBS: [Verb; 18] = [
     Verb { name: "mlir", extensions: &["args"], run: command::answer },
     Verb { name: "sweep", extensions: &["toml"], run: command::sweep },
     Verb { name: "calibrate", extensions: &["toml"], run: command::calibrate },
+    Verb { name: "cores", extensions: &["args"], run: command::answer },
     Verb { name: "tune", extensions: &["json", "args"], run: command::tune },
     Verb { name: "rewrite", extensions: &["rewrite"], run: rewrite::forms },
 ];

@@ -41,7 +41,7 @@ pub enum Resource {
     /// The share of the activations of main memory's rows.
     #[serde(rename = "dram rows")]
     DramRows,
-    /// The last-level cache's port.
+    /// The ports of the last-level cache, or the network behind them.
     #[serde(rename = "llc port")]
     LlcPort,
     /// The maximum number of requests in flight over the minimum latency of one.
@@ -90,7 +90,25 @@ pub struct Bound {
 
 /// Computes the physical bound of a demand on a machine's out-of-order core and access unit.
 pub fn bound(demand: &Demand, machine: &Machine) -> Bound {
+    bound_on(demand, machine, Workers { working: 1, cores: 1 })
+}
+
+/// The cores that a demand is divided among.
+#[derive(Clone, Copy, Debug)]
+pub struct Workers {
+    /// Those that work on it.
+    pub working: u64,
+    /// Those whose shares of the memory system it may use, at least as many.
+    pub cores: u64,
+}
+
+/// Computes the physical bound of a demand that is divided evenly among cores.
+pub fn bound_on(demand: &Demand, machine: &Machine, workers: Workers) -> Bound {
+    let Workers { working, cores } = workers;
     let (access, core) = (&machine.access, &machine.core);
+    let shares = cores.min(machine.dram.sharers) as f64;
+    let network = if cores > 1 { machine.network.bytes_per_cycle } else { u64::MAX };
+    let ports_of_llc = working.saturating_mul(machine.llc.bytes_per_cycle).min(network);
     let line = machine.dram.line_bytes as f64;
     let moved = (demand.lines + demand.written_lines) as f64 * line;
     let turning = demand.written_lines as f64 * machine.turning_lines() * line;
@@ -98,29 +116,34 @@ pub fn bound(demand: &Demand, machine: &Machine) -> Bound {
     let at_once = machine.dram.activations * machine.dram.channels;
     let activated = demand.bank_rows.saturating_sub(at_once) as f64;
     // Both halves may have requests in flight.
-    let in_flight = (access.outstanding + core.mshrs) as f64;
+    let in_flight = ((access.outstanding + core.mshrs) * working) as f64;
     let latency = unloaded_latency(machine) as f64;
     let ports = [
         (demand.vector_ops, core.vector_ports),
         (demand.loads, core.load_ports),
         (demand.stores, core.store_ports),
     ];
-    let lane_bytes = access.lanes * access.lane_bytes_per_cycle;
+    let bandwidth = machine.share_bytes_per_cycle() * shares;
+    let lane_bytes = access.lanes * access.lane_bytes_per_cycle * working;
     let side = DType::F32.elements_in(core.simd_bytes);
     let products = machine.matrix.products_per_cycle * side * side;
     let each = vec![
-        (Resource::DramBandwidth, ((moved + turning) / machine.share_bytes_per_cycle()) as u64),
-        (Resource::DramRows, (activated / machine.activations_per_cycle()) as u64),
-        (Resource::LlcPort, (moved / machine.llc.bytes_per_cycle as f64) as u64),
+        (Resource::DramBandwidth, ((moved + turning) / bandwidth) as u64),
+        (Resource::DramRows, (activated / machine.activations_per_cycle() / shares) as u64),
+        (Resource::LlcPort, (moved / ports_of_llc as f64) as u64),
         (Resource::OutstandingRequests, (demand.lines as f64 * latency / in_flight) as u64),
         // Without an access unit, nothing passes through its lanes.
         (Resource::Lanes, demand.lane_bytes.checked_div(lane_bytes).unwrap_or(0)),
         (
             Resource::Rows,
-            demand.row_bytes / (machine.queue.write_bytes_per_cycle + machine.l2.bytes_per_cycle),
+            demand.row_bytes
+                / ((machine.queue.write_bytes_per_cycle + machine.l2.bytes_per_cycle) * working),
         ),
-        (Resource::MatrixUnit, demand.macs / products),
-        (Resource::ExecutePorts, ports.into_iter().map(|(n, k)| n / k).max().unwrap_or(0)),
+        (Resource::MatrixUnit, demand.macs / (products * working)),
+        (
+            Resource::ExecutePorts,
+            ports.into_iter().map(|(n, k)| n / (k * working)).max().unwrap_or(0),
+        ),
     ];
     let mut greatest = (Resource::DramBandwidth, 0);
     for &(resource, cycles) in &each {

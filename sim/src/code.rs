@@ -41,7 +41,7 @@ pub(crate) struct Address<I> {
 /// An address after its indices are known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Located {
-    /// Row-major position of lane 0.
+    /// Row-major position of lane 0 in the whole tensor.
     pub(crate) position: u64,
     /// The number of active lanes; they come first.
     pub(crate) active: usize,
@@ -86,6 +86,7 @@ impl<I: Copy> Address<I> {
         if active as u64 > room {
             return Err(self.outside(tensor, value));
         }
+        position += tensor.first;
         let (address, end) = tensor.bytes(position, active as u64);
         Ok(Located { position, active: active as usize, address, end })
     }

@@ -5,6 +5,7 @@ use crate::error::SimError;
 use ember_targets::dlc::{Dim, Program};
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::{DType, Scalar};
+use std::ops::Range;
 
 /// Returns the raw lane of a value: its bits, integers sign-extended.
 #[inline(always)]
@@ -35,20 +36,22 @@ pub(crate) fn clear(lanes: &mut [u64]) {
     }
 }
 
-/// One bound tensor.
+/// One bound tensor, or the rows of it that a program works on.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) name: String,
     pub(crate) shape: Vec<u64>,
+    /// The position of its first element in the whole tensor.
+    pub(crate) first: u64,
     /// The base-2 logarithm of an element's size in bits.
     element_shift: u32,
-    /// The address of element 0, a multiple of a page.
+    /// The address of element 0 of the whole tensor, a multiple of a page.
     pub(crate) base: u64,
     dtype: DType,
     contents: Contents,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Contents {
     ReadOnly(Data),
     Writable(Vec<u64>),
@@ -114,6 +117,7 @@ pub(crate) fn bind(
         held.push(Held {
             name: name.clone(),
             shape,
+            first: 0,
             element_shift: decl.dtype.bits().trailing_zeros(),
             base: next,
             dtype: decl.dtype,
@@ -154,6 +158,46 @@ impl Held {
     #[inline]
     pub(crate) fn is_writable(&self) -> bool {
         matches!(self.contents, Contents::Writable(_))
+    }
+
+    /// Returns some rows of the tensor. What is written is with the whole tensor until it is lent.
+    pub(crate) fn rows(&self, rows: Range<u64>) -> Held {
+        let row: u64 = self.shape.iter().skip(1).product();
+        let extents = [rows.end - rows.start].into_iter().chain(self.shape.iter().skip(1).copied());
+        Held { shape: extents.collect(), first: rows.start * row, ..self.whole() }
+    }
+
+    /// Returns the whole tensor. What is written is with this one until it is lent.
+    pub(crate) fn whole(&self) -> Held {
+        let contents = match &self.contents {
+            Contents::ReadOnly(data) => Contents::ReadOnly(data.clone()),
+            Contents::Writable(_) => Contents::Writable(Vec::new()),
+        };
+        self.with(self.base, contents)
+    }
+
+    /// Returns a copy of the tensor somewhere else.
+    pub(crate) fn copy(&self, distance: u64) -> Held {
+        self.with(self.base + distance, self.contents.clone())
+    }
+
+    fn with(&self, base: u64, contents: Contents) -> Held {
+        let Held { first, element_shift, dtype, .. } = *self;
+        let (name, shape) = (self.name.clone(), self.shape.clone());
+        Held { name, shape, first, element_shift, base, dtype, contents }
+    }
+
+    /// Lends what is written to another view of the tensor, or takes it back.
+    pub(crate) fn lend(&mut self, to: &mut Held) {
+        if self.is_writable() && to.is_writable() {
+            std::mem::swap(&mut self.contents, &mut to.contents);
+        }
+    }
+
+    /// Returns the first address of a page behind the tensor that it does not share with it.
+    pub(crate) fn end(&self) -> u64 {
+        let elements: u64 = self.shape.iter().product();
+        self.bytes(elements, 0).1.next_multiple_of(PAGE) + PAGE
     }
 
     /// Returns the byte addresses of `n` contiguous elements: the first, and the one after the last. An element smaller

@@ -10,12 +10,13 @@
 //! assert_eq!(bound.bound_by, Resource::ExecutePorts);
 //! ```
 //!
-//! [`run`] executes a verified program on tensors.
+//! [`run`] executes a verified program on tensors, and [`run_divided`] on several cores that divide its rows.
 
 mod bound;
 mod calendar;
 mod code;
 mod core;
+mod cores;
 mod data;
 mod error;
 mod execute;
@@ -29,7 +30,8 @@ mod stats;
 mod throttle;
 mod timeline;
 
-pub use bound::{Bound, Demand, Resource, bound};
+pub use bound::{Bound, Demand, Resource, Workers, bound, bound_on};
+pub use cores::{CoreRun, Division, Together, run_divided};
 pub use error::{Blocked, SimError};
 pub use memory::Layout;
 pub use stats::{DramBytes, Energy, LoadsByHint, Stats, UnitStats};
@@ -132,29 +134,7 @@ pub fn run(
     data: Bindings,
     options: Options,
 ) -> Result<Outcome, SimError> {
-    let in_order = options.core == CoreKind::InOrder;
-    let figures = if in_order { &machine.in_order } else { &machine.core };
-    let compile = |values: Values| {
-        let context = code::Context { program, sizes: &data.sizes, values };
-        let access = code::compile_access(context, machine)?;
-        Ok((access, code::compile_execute(context, figures)?))
-    };
-    let (mut values, mut code) = (options.values, compile(options.values)?);
-    if values == Values::Integers && (code.0.mixes || code.1.mixes) {
-        (values, code) = (Values::All, compile(Values::All)?);
-    }
-    let halves = (&code.0, &code.1);
-    let tensors = data::bind(program, data.tensors, &data.sizes, values)?;
-    let mut sim =
-        scheduler::Sim::new(machine, figures, in_order, halves, tensors, options.recorded);
-    let cycles = sim.run(options.max_cycles)?;
-    let stats = sim.stats(cycles);
-    let recording = options
-        .recorded
-        .then(|| Recording { timeline: sim.timeline(&program.name), statements: sim.statements() });
-    let tensors = match options.values {
-        Values::All => sim.tensors.into_iter().map(data::Held::release).collect(),
-        Values::Integers => Vec::new(),
-    };
-    Ok(Outcome { tensors, stats, recording })
+    let division = Division::undivided();
+    let Together { outcome, .. } = run_divided(program, machine, data, options, &division)?;
+    Ok(outcome)
 }

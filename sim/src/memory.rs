@@ -1,23 +1,27 @@
 //! The memory hierarchy in time: private L1 and L2, shared last-level cache, main memory.
 //!
-//! This module holds only tags and times; [`crate::data`] holds the data.
+//! This module holds only tags and times; [`crate::data`] holds the data. Cores exchange nothing while they run, so
+//! private caches need not be coherent with each other.
 
 mod cache;
 mod dram;
 mod prefetcher;
+mod shared;
 mod tlb;
 
 pub use dram::Layout;
+pub(crate) use shared::Shared;
 
 use crate::calendar::{Pipe, Slots};
 use crate::stats::Counters;
 use cache::Cache;
-use dram::Dram;
 use ember_targets::dlc::Hint;
-use ember_targets::machine::{Core, LowerCache, Machine};
+use ember_targets::machine::{Core, Machine};
 use prefetcher::Prefetcher;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 use tlb::Tlb;
 
 /// The size of a line, a power of two.
@@ -63,25 +67,23 @@ impl Lines {
     }
 }
 
-/// Caches and main memory, as one core and its access unit see them. Lines are numbers: addresses divided by the line
+/// Caches and main memory, as one core and its access unit see them; only [`Memory::shared`] is others' as well. Lines are numbers: addresses divided by the line
 /// size. Times are in cycles.
 #[derive(Debug)]
 pub(crate) struct Memory {
     l1: Cache,
     l2: Cache,
-    llc: Cache,
     l2_pipe: Pipe,
+    /// The core's port to the last-level cache.
     llc_pipe: Pipe,
-    /// The outstanding misses of the two.
     l2_misses: Slots,
-    llc_misses: Slots,
     tlb: Tlb,
     /// The core's prefetcher, if it has one.
     prefetcher: Option<Prefetcher>,
-    dram: Dram,
+    /// What all cores share.
+    shared: Rc<RefCell<Shared>>,
     l1_latency: u64,
     l2_latency: u64,
-    llc_latency: u64,
     queue_latency: u64,
     /// The miss buffers of the core.
     mshrs: Slots,
@@ -89,25 +91,21 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Builds empty caches.
-    pub(crate) fn new(machine: &Machine, core: &Core) -> Memory {
+    /// Builds empty private caches of a core.
+    pub(crate) fn new(machine: &Machine, core: &Core, shared: &Rc<RefCell<Shared>>) -> Memory {
         let line = machine.dram.line_bytes;
-        let share = |cache: &LowerCache| Cache::new(cache.bytes / cache.sharers / line, cache.ways);
-        let misses = |cache: &LowerCache| Slots::new((cache.misses / cache.sharers).max(1));
+        let l2 = &machine.l2;
         Memory {
             l1: Cache::new(machine.l1.bytes / line, machine.l1.ways),
-            l2: share(&machine.l2),
-            llc: share(&machine.llc),
-            l2_misses: misses(&machine.l2),
-            llc_misses: misses(&machine.llc),
+            l2: Cache::new(l2.bytes / l2.sharers / line, l2.ways),
+            l2_misses: Slots::new((l2.misses / l2.sharers).max(1)),
             tlb: Tlb::new(machine),
             prefetcher: Prefetcher::new(core),
             l2_pipe: Pipe::new(line, machine.l2.bytes_per_cycle as f64),
             llc_pipe: Pipe::new(line, machine.llc.bytes_per_cycle as f64),
-            dram: Dram::new(machine),
+            shared: Rc::clone(shared),
             l1_latency: machine.l1.latency,
             l2_latency: machine.l2.latency,
-            llc_latency: machine.llc.latency,
             queue_latency: machine.queue.read_latency,
             mshrs: Slots::new(core.mshrs),
             counters: Counters::default(),
@@ -266,16 +264,8 @@ impl Memory {
     fn llc_read(&mut self, line: u64, at: u64, allocate: bool) -> u64 {
         self.counters.llc += 1;
         let (start, _) = self.llc_pipe.transfer(at);
-        let found = start + self.llc_latency;
-        if let Some(entry) = self.llc.find(line) {
-            return self.llc.ready(entry).max(found);
-        }
-        self.counters.llc_misses += 1;
-        let done = self.dram.read(line, found.max(self.llc_misses.free()));
-        self.llc_misses.hold(done);
-        if allocate && let Some(victim) = self.llc.insert(line, done, false) {
-            self.dram.write(victim, done);
-        }
+        let (done, missed) = self.shared.borrow_mut().read(line, start, allocate);
+        self.counters.llc_misses += u64::from(missed);
         done
     }
 
@@ -289,46 +279,29 @@ impl Memory {
 
     fn llc_fetch_and_write(&mut self, line: u64, at: u64) -> u64 {
         let done = self.llc_read(line, at, true);
-        if let Some(entry) = self.llc.find(line) {
-            self.llc.soil(entry);
-        }
+        self.shared.borrow_mut().soil(line);
         done
     }
 
     fn llc_write(&mut self, line: u64, at: u64) -> u64 {
         self.counters.llc += 1;
         let (_, done) = self.llc_pipe.transfer(at);
-        match self.llc.find(line) {
-            Some(entry) => self.llc.soil(entry),
-            None => {
-                if let Some(victim) = self.llc.insert(line, done, true) {
-                    self.dram.write(victim, done);
-                }
-            }
-        }
-        done
+        self.shared.borrow_mut().write(line, done)
     }
 
-    /// Writes back all dirty lines at the end of a run, and returns the cycle in which that is over. Runs follow one
-    /// another: lines that one leaves behind are displaced during the next, as those of the last were during this one. So
-    /// they take the time in which paths were idle, and only what does not fit there comes after the end. Lines of the
-    /// private caches pass the last-level cache's port.
-    pub(crate) fn write_back(&mut self, end: u64) -> u64 {
-        let [mut dirty, l2, l1] = [&mut self.llc, &mut self.l2, &mut self.l1]
-            .map(|cache| cache.clean_all().into_iter().collect::<BTreeMap<_, _>>());
+    /// Writes back the dirty lines of the private caches at the end of a run: returns them with the arrivals of their
+    /// data, and the cycle in which they have passed the last-level cache's port. Runs follow one another: lines that
+    /// one leaves behind are displaced during the next, as those of the last were during this one. So they take the time
+    /// in which the path was idle, and only what does not fit there comes after the end.
+    pub(crate) fn write_back(&mut self, end: u64) -> (BTreeMap<u64, u64>, u64) {
         // The first-level cache has the newest data of a line.
-        let private = l2.into_iter().chain(l1).collect::<BTreeMap<_, _>>();
+        let private = [&mut self.l2, &mut self.l1].map(Cache::clean_all);
+        let private: BTreeMap<u64, u64> = private.into_iter().flatten().collect();
         let idle = self.llc_pipe.most(end).saturating_sub(self.counters.llc);
         self.counters.llc += private.len() as u64;
         let late = (private.len() as u64).saturating_sub(idle);
         let passed = (0..late).map(|_| self.llc_pipe.transfer(end).1).max();
-        dirty.extend(private);
-        self.dram.write_back(&dirty, end).max(passed.unwrap_or(end))
-    }
-
-    /// Returns the lines read from and written to main memory.
-    pub(crate) fn dram_lines(&self) -> (u64, u64) {
-        (self.dram.reads, self.dram.writes)
+        (private, passed.unwrap_or(end))
     }
 }
 

@@ -1,44 +1,16 @@
 //! The report of a finished run.
 
 use crate::scheduler::Sim;
-use crate::stats::{DramBytes, Energy, Stats};
+use crate::stats::Tally;
 use crate::timeline::{Track, trace};
 
 impl Sim<'_> {
-    /// Returns the statistics of a run that ended at a cycle.
-    pub(crate) fn stats(&self, cycles: u64) -> Stats {
-        let mut c = self.memory.counters;
-        c.alu = self.core.uops() - self.core.vector_uops();
-        c.vector = self.core.vector_uops();
-        let (reads, writes) = self.memory.dram_lines();
-        let dram_bytes =
-            DramBytes { read: reads * self.lines.bytes(), written: writes * self.lines.bytes() };
-        let moved = dram_bytes.read + dram_bytes.written;
-        let energy = Energy::of(self.machine, &c, moved, cycles);
-        let units = self.tracks();
-        Stats {
-            cycles,
-            energy_j: energy.total(),
-            energy,
-            dram_bytes,
-            queue_bytes: c.queue_bytes,
-            operands: c.operands,
-            tokens: c.tokens,
-            l1_accesses: c.l1,
-            l2_accesses: c.l2,
-            llc_accesses: c.llc,
-            llc_loads: c.llc_loads,
-            llc_misses: c.llc_misses,
-            page_walks: c.page_walks,
-            requests: c.requests,
-            elements: c.elements,
-            uops: self.core.uops(),
-            vector_uops: self.core.vector_uops(),
-            macs: c.macs,
-            units: units
-                .into_iter()
-                .map(|(name, track, done)| track.stats(name, done, cycles))
-                .collect(),
+    /// Counts what the core's units have done since they began; shared counters are the memory's.
+    pub(crate) fn count(&self, tally: &mut Tally) {
+        tally.counters.alu += self.core.uops() - self.core.vector_uops();
+        tally.counters.vector += self.core.vector_uops();
+        for (name, track, done) in self.tracks() {
+            tally.add(track.stats(name, done - self.begun));
         }
     }
 

@@ -92,32 +92,46 @@ pub(crate) struct Sim<'a> {
     pub(crate) marshaller: Marshaller,
     pub(crate) core: Core,
     pub(crate) execution: Execution,
+    /// The cycle in which it began.
+    pub(crate) begun: u64,
+}
+
+/// The kind of a core, and what is recorded of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind<'a> {
+    pub(crate) figures: &'a machine::Core,
+    pub(crate) in_order: bool,
+    pub(crate) recorded: bool,
 }
 
 impl Sim<'_> {
-    /// Builds a machine in its initial state for a program.
+    /// Builds a core and its access unit for a program that begins at a cycle, with caches that may hold lines already.
     pub(crate) fn new<'a>(
         machine: &'a Machine,
-        core_figures: &'a machine::Core,
-        in_order: bool,
+        kind: Kind<'a>,
         halves: (&'a AccessCode, &'a ExecuteCode),
         tensors: Vec<Held>,
-        recorded: bool,
+        memory: Memory,
+        begun: u64,
     ) -> Sim<'a> {
+        let Kind { figures: core_figures, in_order, recorded } = kind;
         let (access, code) = halves;
         let lines = Lines::new(machine.dram.line_bytes);
         let actors = access.fetchers.len() + 2;
+        let products = machine.matrix.products_per_cycle;
+        let mut core = Core::new(core_figures, products, in_order, recorded);
+        core.clock = begun;
         Sim {
             machine,
             core_figures,
             access,
             code,
             tensors,
-            memory: Memory::new(machine, core_figures),
+            memory,
             lines,
             line_write_cycles: lines.bytes().div_ceil(machine.queue.write_bytes_per_cycle),
             status: vec![Status::Ready; actors],
-            clocks: vec![0; actors],
+            clocks: vec![begun; actors],
             tracks: (0..actors).map(|_| Track::new(recorded)).collect(),
             waiters: vec![Vec::new(); access.fetchers.len() + access.units.len() + 7],
             active: active(access, 0..1),
@@ -134,8 +148,9 @@ impl Sim<'_> {
             control: ControlQueue::new(&machine.queue),
             samples: recorded.then(Samples::new),
             marshaller: Marshaller::new(access),
-            core: Core::new(core_figures, machine.matrix.products_per_cycle, in_order, recorded),
+            core,
             execution: Execution::new(code, recorded),
+            begun,
         }
     }
 
@@ -234,8 +249,9 @@ impl Sim<'_> {
         }
     }
 
-    /// Runs the program to its end; returns the cycle of its last result.
-    pub(crate) fn run(&mut self, max_cycles: u64) -> Result<u64, SimError> {
+    /// Runs the program until all that may run is later than a cycle. Returns the cycle of what is earliest then; `None`
+    /// at the program's end.
+    pub(crate) fn turn(&mut self, until: u64, max_cycles: u64) -> Result<Option<u64>, SimError> {
         loop {
             // Find the earliest actor, outermost first among equals, and how long it stays the earliest.
             let (mut next, mut first, mut second) = (None, u64::MAX, u64::MAX);
@@ -250,13 +266,16 @@ impl Sim<'_> {
                 }
             }
             if self.status[self.execute_id()] == Status::Done {
-                break;
+                return Ok(None);
             }
             let Some(actor) = next else { return Err(self.deadlock()) };
             if first > max_cycles {
                 return Err(SimError::Cycles { limit: max_cycles });
             }
-            self.horizon = second.saturating_add(SLACK);
+            if first > until {
+                return Ok(Some(first));
+            }
+            self.horizon = second.min(until).saturating_add(SLACK);
             if actor == self.execute_id() {
                 self.execute()?;
             } else if actor == self.marshaller_id() {
@@ -265,6 +284,10 @@ impl Sim<'_> {
                 self.fetch(actor)?;
             }
         }
+    }
+
+    /// Returns the cycle of the last result of a program that has ended.
+    pub(crate) fn last_result(&self) -> Result<u64, SimError> {
         let left = self.data.left();
         if left > 0 {
             return Err(SimError::Unbalanced {
@@ -272,8 +295,7 @@ impl Sim<'_> {
             });
         }
         let marshalled = self.clocks[self.marshaller_id()].max(self.marshaller.written);
-        let end = self.core.retired.cycle().max(self.core.clock).max(marshalled);
-        Ok(self.memory.write_back(end))
+        Ok(self.core.retired.cycle().max(self.core.clock).max(marshalled))
     }
 
     /// Reports the waiting actors, the two ends of the queues first.

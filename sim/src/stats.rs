@@ -3,6 +3,7 @@
 use ember_targets::machine::Machine;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::ops::AddAssign;
 
 /// Events that several units cause; all other events are counted by their unit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +23,91 @@ pub(crate) struct Counters {
     pub(crate) requests: u64,
     pub(crate) elements: u64,
     pub(crate) macs: u64,
+}
+
+impl AddAssign for Counters {
+    fn add_assign(&mut self, other: Counters) {
+        self.l1 += other.l1;
+        self.l2 += other.l2;
+        self.llc += other.llc;
+        self.llc_loads.temporal += other.llc_loads.temporal;
+        self.llc_loads.temporal_l2 += other.llc_loads.temporal_l2;
+        self.llc_loads.non_temporal += other.llc_loads.non_temporal;
+        self.llc_misses += other.llc_misses;
+        self.page_walks += other.page_walks;
+        self.alu += other.alu;
+        self.vector += other.vector;
+        self.queue_bytes += other.queue_bytes;
+        self.operands += other.operands;
+        self.tokens += other.tokens;
+        self.iterations += other.iterations;
+        self.requests += other.requests;
+        self.elements += other.elements;
+        self.macs += other.macs;
+    }
+}
+
+/// What all cores have done, part by part.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) counters: Counters,
+    /// The cycles of each unit, added up over its parts and over the cores.
+    units: Vec<UnitStats>,
+}
+
+impl Tally {
+    /// Adds the cycles of a unit to those of the units of its name.
+    pub(crate) fn add(&mut self, more: UnitStats) {
+        let Some(unit) = self.units.iter_mut().find(|unit| unit.name == more.name) else {
+            self.units.push(more);
+            return;
+        };
+        unit.busy += more.busy;
+        unit.memory += more.memory;
+        unit.full += more.full;
+        unit.empty += more.empty;
+        unit.dispatch += more.dispatch;
+        unit.idle += more.idle;
+    }
+
+    /// Returns the statistics of a run of some cores, and the lines that main memory read and wrote.
+    pub(crate) fn stats(
+        self,
+        machine: &Machine,
+        (reads, writes): (u64, u64),
+        (cores, cycles): (u64, u64),
+    ) -> Stats {
+        let Tally { counters: c, mut units } = self;
+        let line = machine.dram.line_bytes;
+        let dram_bytes = DramBytes { read: reads * line, written: writes * line };
+        let energy = Energy::of(machine, &c, dram_bytes.read + dram_bytes.written, cores * cycles);
+        for unit in &mut units {
+            let UnitStats { busy, memory, full, empty, dispatch, idle, .. } = *unit;
+            let counted = busy + memory + full + empty + dispatch + idle;
+            unit.idle += (cores * cycles).saturating_sub(counted);
+        }
+        Stats {
+            cycles,
+            energy_j: energy.total(),
+            energy,
+            dram_bytes,
+            queue_bytes: c.queue_bytes,
+            operands: c.operands,
+            tokens: c.tokens,
+            l1_accesses: c.l1,
+            l2_accesses: c.l2,
+            llc_accesses: c.llc,
+            llc_loads: c.llc_loads,
+            llc_misses: c.llc_misses,
+            page_walks: c.page_walks,
+            requests: c.requests,
+            elements: c.elements,
+            uops: c.alu + c.vector,
+            vector_uops: c.vector,
+            macs: c.macs,
+            units,
+        }
+    }
 }
 
 /// The statistics of a run. Cycles are those of the core's clock.
@@ -63,7 +149,8 @@ pub struct Stats {
     pub vector_uops: u64,
     /// Multiply-adds of the matrix unit.
     pub macs: u64,
-    /// The cycles of every unit by activity: traversal units, the marshaller, the execute unit.
+    /// The cycles of every unit by activity: traversal units, the marshaller, the execute unit; of several cores, those of
+    /// all units of a name.
     pub units: Vec<UnitStats>,
 }
 
@@ -117,7 +204,8 @@ pub struct Energy {
 }
 
 impl Energy {
-    pub(crate) fn of(machine: &Machine, c: &Counters, dram_bytes: u64, cycles: u64) -> Energy {
+    /// Returns the energy of some counts; the cycles are those of all cores together.
+    fn of(machine: &Machine, c: &Counters, dram_bytes: u64, cycles: u64) -> Energy {
         let e = &machine.energy;
         let joules = |count: u64, pj: f64| count as f64 * pj * 1e-12;
         Energy {
@@ -143,7 +231,7 @@ impl Energy {
     }
 }
 
-/// The cycles of one unit by activity; they add up to the run's.
+/// The cycles of one unit by activity; they add up to the run's, times the number of cores.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct UnitStats {
     /// The unit.

@@ -58,19 +58,11 @@ impl Track {
         }
     }
 
-    /// Returns the unit's cycles; the cycles without a stall count as work.
-    pub(crate) fn stats(&self, name: String, done: u64, cycles: u64) -> UnitStats {
+    /// Returns the unit's cycles from its beginning until it was done; those without a stall count as work.
+    pub(crate) fn stats(&self, name: String, done: u64) -> UnitStats {
         let [memory, full, empty, dispatch, idle] = self.totals;
         let waited = memory + full + empty + dispatch + idle;
-        UnitStats {
-            name,
-            busy: done.saturating_sub(waited),
-            memory,
-            full,
-            empty,
-            dispatch,
-            idle: idle + cycles - done.min(cycles),
-        }
+        UnitStats { name, busy: done.saturating_sub(waited), memory, full, empty, dispatch, idle }
     }
 }
 

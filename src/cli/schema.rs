@@ -6,6 +6,7 @@ use super::output::SCHEMA_VERSION;
 use super::{extract, self_test, test, verify};
 use crate::bench::Row;
 use crate::calibrate::Summary as Calibration;
+use crate::cores::Cores;
 use crate::native::NativeReport;
 use crate::report::{Report, RunReport};
 use crate::sweep::Summary;
@@ -204,6 +205,7 @@ fn schema() -> Value {
         ("kernel", versioned::<KernelReport>(generator)),
         ("run", versioned::<RunReport>(generator)),
         ("bench", versioned::<Bench>(generator)),
+        ("cores", versioned::<Cores>(generator)),
         ("sweep", versioned::<Summary>(generator)),
         ("tune", versioned::<Tuning>(generator)),
         ("calibrate", versioned::<Calibration>(generator)),

@@ -195,8 +195,18 @@ schema! {
         bytes_per_cycle: u64, Count "bytes/cycle" 1, 1024;
         /// Outstanding misses.
         misses: u64, Count "misses" 1, 65536;
-        /// Cores that share the capacity and the misses equally; one of them is simulated.
+        /// Cores that share the capacity and the misses equally; if fewer are simulated, the others have the rest.
         sharers: u64, Count "cores" 1, 4096;
+    }
+
+    /// The network between the cores, the last-level cache and main memory.
+    Network {
+        /// Cores for which the latency of the last-level cache holds. A network of more cores is a larger mesh.
+        cores: u64, Count "cores" 1, 4096;
+        /// Data moved in a cycle between the last-level cache and all cores together.
+        bytes_per_cycle: u64, Count "bytes/cycle" 1, 16384;
+        /// Cycles from one router to the next.
+        hop_cycles: u64, Count "cycles" 0, 1000;
     }
 
     /// The second-level translation cache of the core, which the access unit uses as well.
@@ -338,7 +348,7 @@ schema! {
 // After the macro that it uses.
 pub mod gpu;
 
-/// A whole machine: one core, its access unit, and its share of the memory system.
+/// A whole machine: its cores, each with an access unit, and the memory system that they share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Machine {
     /// Its name.
@@ -355,6 +365,8 @@ pub struct Machine {
     pub l2: LowerCache,
     /// The shared last-level cache.
     pub llc: LowerCache,
+    /// The network.
+    pub network: Network,
     /// The translation cache.
     pub tlb: Tlb,
     /// Main memory.
@@ -379,6 +391,7 @@ const SECTIONS: &[(&str, &[Field])] = &[
     ("l1", Cache::FIELDS),
     ("l2", LowerCache::FIELDS),
     ("llc", LowerCache::FIELDS),
+    ("network", Network::FIELDS),
     ("tlb", Tlb::FIELDS),
     ("dram", Dram::FIELDS),
     ("access", Access::FIELDS),
@@ -474,6 +487,7 @@ impl Machine {
             l1: Cache::build(&section("l1")),
             l2: LowerCache::build(&section("l2")),
             llc: LowerCache::build(&section("llc")),
+            network: Network::build(&section("network")),
             tlb: Tlb::build(&section("tlb")),
             dram: Dram::build(&section("dram")),
             access: Access::build(&section("access")),
@@ -514,6 +528,14 @@ impl Machine {
     pub fn turning_lines(&self) -> f64 {
         let lines_per_ns = self.dram.channel_gb_per_s / self.dram.line_bytes as f64;
         self.dram.t_turn_ns * lines_per_ns / self.dram.write_batch as f64
+    }
+
+    /// Returns the cycles by which the last-level cache is farther away in a network of some cores than in the one that its
+    /// latency is for: two ways, each two thirds of the side of a square mesh longer, which is the mean distance there.
+    pub fn farther(&self, cores: u64) -> u64 {
+        let side = |cores: u64| (cores as f64).sqrt();
+        let longer = (side(cores) - side(self.network.cores)).max(0.0);
+        (2.0 * 2.0 / 3.0 * longer * self.network.hop_cycles as f64).round() as u64
     }
 
     /// Returns the bytes of the last-level cache that the simulated core may fill.
@@ -574,6 +596,13 @@ mod tests {
         let text = TMU_CPU.replace("value = 524288", "value = 524287");
         let errors = Machine::parse(&text).unwrap_err();
         assert!(errors[0].message.contains("whole sets"), "{}", errors[0].message);
+    }
+
+    #[test]
+    fn a_larger_mesh_is_farther_and_a_smaller_one_no_nearer() {
+        let machine = Machine::parse(TMU_CPU).unwrap();
+        let farther: Vec<u64> = [1, 8, 16, 64].map(|cores| machine.farther(cores)).to_vec();
+        assert_eq!(farther, [0, 0, 3, 14]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod bench;
 mod calibrating;
 mod command_line;
 mod common;
+mod cores;
 mod families;
 mod formatting;
 mod generators;

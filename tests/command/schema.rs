@@ -35,6 +35,7 @@ fn what_every_command_prints_is_as_the_schema_says() {
         ("main-job", vec!["tests/models/composed.sexp"]),
         ("run", vec!["run", "programs/bag_sum_paper.dlc", "examples/bags/32_low.sexp"]),
         ("bench", vec!["bench", "--filter", "^KG_biokg$", "--scale", "0.1"]),
+        ("cores", vec!["cores", bag, "--cores", "2"]),
         ("sweep", vec!["sweep", "tests/cases/sweep/refused.toml", "-o", &swept]),
         ("calibrate", vec!["calibrate", "tests/cases/calibrate/small.toml", "-o", &fitted]),
         ("tune", [&tune[..], &["[ $TUNE_tile != 2 ] && echo 1"]].concat()),

@@ -199,7 +199,8 @@ impl Sim<'_> {
             for first in (0..step.columns).step_by(product.side as usize) {
                 let tile = (row / product.side * product.tiles[1] + first / product.side) as usize;
                 let n = product.side.min(step.columns - first);
-                let (from, to) = self.tensors[product.out].bytes(at + first, n);
+                let out = &self.tensors[product.out];
+                let (from, to) = out.bytes(out.first + at + first, n);
                 self.store_span(from, to, tiles[tile]);
             }
         }
@@ -208,7 +209,8 @@ impl Sim<'_> {
 
     /// Schedules the load of a vector; returns its ready time.
     fn load_vector(&mut self, tensor: usize, position: u64, n: u64) -> Ready {
-        let (from, to) = self.tensors[tensor].bytes(position, n);
+        let tensor = &self.tensors[tensor];
+        let (from, to) = tensor.bytes(tensor.first + position, n);
         self.memory.counters.elements += n;
         self.load_span(from, to, Ready::default())
     }
@@ -314,12 +316,12 @@ impl<T: Real> Block<T> {
         for (row, sums) in self.sums.chunks_exact(step.columns as usize).enumerate() {
             self.lanes.clear();
             self.lanes.extend(sums.iter().map(|x| x.raw()));
-            out.write(product.out_at(step, step.row + row as u64), &self.lanes);
+            out.write(out.first + product.out_at(step, step.row + row as u64), &self.lanes);
         }
     }
 }
 
-/// Reads contiguous elements, as many as the destination holds.
+/// Reads contiguous elements at a position, as many as the destination holds.
 #[inline(always)]
 fn read<'a, T: Real + 'a>(
     from: &Held,
@@ -328,6 +330,6 @@ fn read<'a, T: Real + 'a>(
     to: impl ExactSizeIterator<Item = &'a mut T>,
 ) {
     lanes.resize(to.len(), 0);
-    from.read(position, lanes);
+    from.read(from.first + position, lanes);
     to.zip(lanes.iter()).for_each(|(to, &raw)| *to = T::of(raw));
 }

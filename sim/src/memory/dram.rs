@@ -1,4 +1,4 @@
-//! Main memory in time: channels, banks with one open row each, and the core's share of what they can do.
+//! Main memory in time: channels, banks with one open row each, and the cores' shares of what they can do.
 
 mod layout;
 
@@ -11,13 +11,16 @@ use std::collections::BTreeMap;
 /// The row of a bank without an open row.
 const CLOSED: u64 = u64::MAX;
 
-/// Main memory as seen by one of several cores with equal shares.
+/// Main memory as seen by some of several cores with equal shares.
 ///
-/// The shares of the buses and of the activations are limits of their rates: the other cores use the rest. Their effect
-/// on the rows that are open is not simulated.
+/// The shares of the buses and of the activations are limits of their rates: the cores that are not simulated use the
+/// rest. Their effect on the rows that are open is not simulated. One core's share of all buses is one path; several
+/// cores meet on the bus of each channel.
 #[derive(Debug)]
 pub(super) struct Dram {
     share: Pipe,
+    /// True if the cores have all of main memory, so that the buses are their only limit.
+    whole: bool,
     banks: Vec<Bank>,
     channels: Vec<Channel>,
     layout: Layout,
@@ -36,7 +39,7 @@ struct Times {
     rp: u64,
     cas: u64,
     ras: u64,
-    /// The window of the core's share of activations.
+    /// The window of the cores' share of activations.
     faw: u64,
     refi: u64,
     rfc: u64,
@@ -44,14 +47,15 @@ struct Times {
 }
 
 impl Times {
-    fn new(machine: &Machine) -> Times {
+    fn new(machine: &Machine, cores: u64) -> Times {
         let dram = &machine.dram;
+        let part = cores.min(dram.sharers) as f64;
         Times {
             rcd: machine.cycles(dram.t_rcd_ns),
             rp: machine.cycles(dram.t_rp_ns),
             cas: machine.cycles(dram.t_cas_ns),
             ras: machine.cycles(dram.t_ras_ns),
-            faw: machine.cycles(dram.t_faw_ns * dram.sharers as f64),
+            faw: machine.cycles(dram.t_faw_ns * dram.sharers as f64 / part),
             refi: machine.cycles(dram.t_refi_ns).max(1),
             rfc: machine.cycles(dram.t_rfc_ns),
             controller: machine.cycles(dram.controller_ns),
@@ -72,10 +76,21 @@ struct Bank {
 
 #[derive(Debug)]
 struct Channel {
-    /// The activations of a window, each held for its length.
-    activations: Slots,
+    activations: Activations,
     /// The cycle of the first refresh: the channels are refreshed in turn.
     first_refresh: u64,
+    /// Its bus, if several cores meet there.
+    bus: Option<Pipe>,
+}
+
+/// The rows that a channel may open.
+#[derive(Debug)]
+enum Activations {
+    /// So many in a window, each held for its length.
+    Window(Slots),
+    /// The same number, one after the other, as tRRD demands. The requests of several cores wait for different banks, so that
+    /// those which need not wait pass the others: a calendar has gaps for them.
+    Spread(Pipe),
 }
 
 impl Channel {
@@ -92,23 +107,37 @@ impl Channel {
 
     /// Activates a row at or after a cycle; returns the cycle.
     fn activate(&mut self, at: u64, times: &Times) -> u64 {
-        let at = at.max(self.activations.free());
-        self.activations.hold(at + times.faw);
-        at
+        match &mut self.activations {
+            Activations::Window(rows) => {
+                let at = at.max(rows.free());
+                rows.hold(at + times.faw);
+                at
+            }
+            Activations::Spread(rows) => rows.transfer(at).0.max(at),
+        }
     }
 }
 
 impl Dram {
-    pub(super) fn new(machine: &Machine) -> Dram {
+    pub(super) fn new(machine: &Machine, cores: u64) -> Dram {
         let dram = &machine.dram;
-        let times = Times::new(machine);
+        let times = Times::new(machine, cores);
+        let part = cores.min(dram.sharers) as f64;
+        let all = machine.share_bytes_per_cycle() * dram.sharers as f64;
+        let bus = || Pipe::new(dram.line_bytes, all / dram.channels as f64);
         let closed = Bank { row: CLOSED, free: 0, activated: 0, refreshes: 0 };
+        let activations = || match cores {
+            1 => Activations::Window(Slots::new(dram.activations)),
+            _ => Activations::Spread(Pipe::new(times.faw, dram.activations as f64)),
+        };
         let channel = |c| Channel {
-            activations: Slots::new(dram.activations),
+            activations: activations(),
             first_refresh: times.refi * (c + 1) / dram.channels,
+            bus: (cores > 1).then(bus),
         };
         Dram {
-            share: Pipe::new(dram.line_bytes, machine.share_bytes_per_cycle()),
+            share: Pipe::new(dram.line_bytes, machine.share_bytes_per_cycle() * part),
+            whole: cores > 1 && cores >= dram.sharers,
             banks: vec![closed; (dram.channels * dram.banks) as usize],
             channels: (0..dram.channels).map(channel).collect(),
             layout: Layout::new(machine),
@@ -145,7 +174,16 @@ impl Dram {
     pub(super) fn read(&mut self, line: u64, at: u64) -> u64 {
         self.reads += 1;
         let data = self.column(line, at) + self.times.cas;
-        self.share.transfer(data).1 + self.times.controller
+        self.transfer(line, data) + self.times.controller
+    }
+
+    /// Moves a line's data at or after a cycle; returns the cycle of its arrival.
+    fn transfer(&mut self, line: u64, at: u64) -> u64 {
+        let Some(bus) = &mut self.channels[self.layout.place(line).0].bus else {
+            return self.share.transfer(at).1;
+        };
+        let (start, end) = bus.transfer(at);
+        if self.whole { end } else { self.share.transfer(start).1.max(end) }
     }
 
     /// Accepts a line to write; returns the cycle in which it has been written.
@@ -155,9 +193,9 @@ impl Dram {
         self.turned += self.turning;
         while self.turned >= 1.0 {
             self.turned -= 1.0;
-            self.share.transfer(data);
+            self.transfer(line, data);
         }
-        self.share.transfer(data).1
+        self.transfer(line, data)
     }
 }
 

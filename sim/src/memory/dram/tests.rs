@@ -12,7 +12,7 @@ fn alone() -> Machine {
 #[test]
 fn streaming_fills_the_share() {
     let machine = Machine::plus().unwrap();
-    let mut dram = Dram::new(&machine);
+    let mut dram = Dram::new(&machine, 1);
     let last = (0..10_000).map(|i| dram.read(i, i * 8)).max().unwrap();
     let used = 10_000.0 * 64.0 / last as f64 / machine.share_bytes_per_cycle();
     assert!((0.97..=1.0).contains(&used), "{used}");
@@ -21,7 +21,7 @@ fn streaming_fills_the_share() {
 #[test]
 fn rows_of_one_line_are_limited_by_activations() {
     let machine = Machine::plus().unwrap();
-    let mut dram = Dram::new(&machine);
+    let mut dram = Dram::new(&machine, 1);
     let scattered = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     let last = (0..10_000).map(|i| dram.read(scattered(i), i)).max().unwrap();
     // Refreshes leave less.
@@ -30,10 +30,31 @@ fn rows_of_one_line_are_limited_by_activations() {
 }
 
 #[test]
+fn all_cores_together_fill_the_buses_and_their_rows_wait_for_no_other_bank() {
+    let machine = Machine::plus().unwrap();
+    let all = machine.dram.sharers;
+    let scattered = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+    let time = |cores: u64, line: fn(u64, u64) -> u64| {
+        let mut dram = Dram::new(&machine, cores);
+        (0..20_000).map(|i| dram.read(line(i, scattered(i)), i)).max().unwrap() as f64
+    };
+    let bytes = 20_000.0 * 64.0;
+    let streaming = bytes / time(all, |i, _| i) / (machine.share_bytes_per_cycle() * all as f64);
+    assert!((0.97..=1.0).contains(&streaming), "{streaming}");
+    let opened = 20_000.0 / (machine.activations_per_cycle() * all as f64);
+    let rows = opened / time(all, |_, scattered| scattered);
+    // Refreshes leave 93 %.
+    assert!((0.87..=0.94).contains(&rows), "{rows}");
+    // More cores have no more of it.
+    assert_eq!(time(all, |i, _| i), time(4 * all, |i, _| i));
+    assert!(time(2, |i, _| i) > 3.9 * time(all, |i, _| i));
+}
+
+#[test]
 fn a_batch_of_writes_turns_the_bus() {
     let machine = Machine::plus().unwrap();
     let time = |writes: bool| {
-        let mut dram = Dram::new(&machine);
+        let mut dram = Dram::new(&machine, 1);
         let go = |i| if writes { dram.write(i, i * 8) } else { dram.read(i, i * 8) };
         (0..10_000).map(go).max().unwrap() as f64
     };
@@ -77,7 +98,7 @@ fn reads_take_what_the_state_of_their_bank_demands() {
         let mut machine = alone();
         machine.core.clock_ghz = 1.0;
         machine.dram.t_refi_ns = 1e6;
-        let (mut dram, mut rules) = (Dram::new(&machine), Rules::default());
+        let (mut dram, mut rules) = (Dram::new(&machine, 1), Rules::default());
         let mut at = 1000;
         lines.into_iter().all(|line| {
             // Neighbours often share a row, others are far apart.
@@ -94,8 +115,8 @@ fn reads_take_what_the_state_of_their_bank_demands() {
 #[test]
 fn a_refresh_closes_the_rows_of_a_channel_and_delays_its_reads() {
     let machine = alone();
-    let mut dram = Dram::new(&machine);
-    let (times, first) = (Times::new(&machine), dram.channels[0].first_refresh);
+    let mut dram = Dram::new(&machine, 1);
+    let (times, first) = (Times::new(&machine, 1), dram.channels[0].first_refresh);
     assert_eq!(dram.column(0, first - 10), first - 10 + times.rcd);
     assert_eq!(dram.column(1, first + 5), first + times.rfc + times.rcd);
     assert_eq!(dram.column(2, first + times.rfc + 100), first + times.rfc + 100);

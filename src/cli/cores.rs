@@ -1,0 +1,146 @@
+//! The `cores` command's options, and the output of its result.
+
+use super::common::Exact;
+use super::output::{to_json, write_result};
+use super::rule_paths::RulePaths;
+use crate::cores::{self, Candidate, MOST_CORES, Split};
+use crate::single;
+use clap::Args;
+use ember_compile::pipeline::{self, Case, Inputs, Options};
+use ember_language::diagnostic::{Checked, Diagnostic, Sources};
+use ember_targets::dlc::Program;
+use ember_tools::progress::Line;
+use ember_tools::render;
+use ember_tools::tuning::Tuning;
+use itertools::Itertools;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use thiserror::Error;
+
+/// Options of `cores`.
+#[derive(Debug, Args)]
+pub(super) struct CoresArgs {
+    /// The model.
+    model: PathBuf,
+    /// The program to run, SCF, SLC or DLC text, in place of the best.
+    #[arg(long, value_name = "FILE", conflicts_with = "schedule")]
+    program: Option<PathBuf>,
+    /// The numbers of cores; one core is always run as well.
+    #[arg(long, value_name = "N,…", value_parser = number, value_delimiter = ',', default_value = "1,2,4,8")]
+    cores: Vec<u64>,
+    /// The ways to divide rows among them [default: all].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    split: Vec<Split>,
+    #[command(flatten)]
+    rules: RulePaths,
+    /// The machine: a name, or the file of a description.
+    #[arg(long, value_name = "NAME|FILE", default_value = ember_targets::machine::DEFAULT)]
+    target: String,
+    /// The schedule of the best program.
+    #[arg(long, value_name = "NAME", default_value_t = Options::default().schedule)]
+    schedule: String,
+    /// The least exact rules that may run.
+    #[arg(long, value_enum, default_value_t = Exact::Bitwise)]
+    exact: Exact,
+    /// The seed of the data [default: the model's].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// How many of the best candidates the simulator ranks on one core, beside the best without prefetches.
+    #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
+    candidates: usize,
+    /// The most cycles of a run.
+    #[arg(long, value_name = "N", default_value_t = Options::default().cycle_limit)]
+    cycle_limit: u64,
+    /// Write what is printed to a file.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The error of a number of cores that is not simulated.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("1 to {MOST_CORES} cores can be simulated")]
+struct NoCores;
+
+/// Reads a number of cores.
+fn number(text: &str) -> Result<u64, NoCores> {
+    text.parse().ok().filter(|n| (1..=MOST_CORES).contains(n)).ok_or(NoCores)
+}
+
+impl CoresArgs {
+    pub(super) fn run(&self, sources: &mut Sources, line: &Line) -> Checked<ExitCode> {
+        let options = Options {
+            rules: self.rules.rules.clone(),
+            target: self.target.clone(),
+            schedule: self.schedule.clone(),
+            exact: self.exact.into(),
+            seed: self.seed,
+            candidates: self.candidates.max(1),
+            cycle_limit: self.cycle_limit,
+            ..Options::default()
+        };
+        let inputs = pipeline::read(sources, &self.model, &options)?;
+        let candidates = match &self.program {
+            Some(path) => {
+                let program = single::read_program(sources, path, &inputs)?.into_program();
+                vec![Candidate { chosen_for: GIVEN, program }]
+            }
+            None => candidates(sources, self, &options, &inputs, line)?,
+        };
+        let counts: Vec<u64> =
+            std::iter::once(1).chain(self.cores.iter().copied()).sorted().dedup().collect();
+        let splits = if self.split.is_empty() { &Split::ALL[..] } else { &self.split };
+        let splits: Vec<Split> = splits.iter().copied().unique_by(|split| split.name()).collect();
+        line.say("simulating");
+        let done = cores::run(&inputs, &options, &candidates, (&counts, &splits))?;
+        line.done();
+        let text = if self.json { to_json(&done) } else { cores::text(&done) };
+        write_result(self.output.as_deref(), &text)?;
+        let runs = done.cores.iter().flat_map(|count| count.splits.iter().map(move |s| (count, s)));
+        let errors: Vec<Diagnostic> = runs
+            .filter_map(|(count, split)| {
+                let why = split.mismatch.as_ref()?;
+                Some(format!("{} cores, {}: {why}", count.cores, split.split))
+            })
+            .map(Diagnostic::global)
+            .collect();
+        render::emit(&Sources::default(), &errors);
+        Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+}
+
+/// What the programs are for: that of a file, and those that are chosen.
+const GIVEN: &str = "any share of memory";
+const SHARE: &str = "a share of memory";
+const ALL: &str = "all of memory";
+
+/// Returns the best programs of a schedule for one core: with its share of memory, as all cores have it together, and with
+/// all of memory, which suits cores that wait for others less than for their own units.
+fn candidates(
+    sources: &mut Sources,
+    args: &CoresArgs,
+    options: &Options,
+    inputs: &Inputs,
+    line: &Line,
+) -> Checked<Vec<Candidate>> {
+    let mut alone = pipeline::read(sources, &args.model, options)?;
+    (alone.machine.dram.sharers, alone.machine.llc.sharers) = (1, 1);
+    let mut found = vec![Candidate { chosen_for: SHARE, program: best(inputs, options, line)? }];
+    let wide = best(&alone, options, line)?;
+    if wide != found[0].program {
+        found.push(Candidate { chosen_for: ALL, program: wide });
+    }
+    Ok(found)
+}
+
+/// Returns the best program of a schedule on one core.
+fn best(inputs: &Inputs, options: &Options, line: &Line) -> Checked<Program> {
+    let schedule = inputs.schedule(&options.schedule)?;
+    line.say("making data");
+    let case = Case::new(&inputs.model, options.seed, options.exact)?
+        .with_cycle_limit(options.cycle_limit);
+    let attempt = Tuning::new(inputs, &case, options).best_of(schedule, line)?;
+    Ok(attempt.program(inputs, schedule)?.program.program().clone())
+}

@@ -1,0 +1,323 @@
+//! The `cores` command: a program on several cores that divide its rows, by number of cores and by way to divide them,
+//! beside the bound of so many cores.
+
+mod rows;
+mod split;
+mod table;
+
+use ember_compile::demand::{Spared, demand};
+use ember_compile::groups::Plan;
+use ember_compile::pipeline::{Case, Failure, Inputs, Options};
+use ember_host::threads;
+use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_sim::{Demand, Division, SimError, Together, Workers, bound_on, run_divided};
+use ember_targets::dlc::Program;
+use ember_targets::machine::Machine;
+use itertools::Itertools;
+use rows::Rows;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub(crate) use split::Split;
+pub(crate) use table::text;
+
+/// The most cores that are simulated.
+pub(crate) const MOST_CORES: u64 = 256;
+
+/// A program on several numbers of cores.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct Cores {
+    /// The model's name.
+    pub(crate) model: String,
+    /// The machine's name.
+    pub(crate) target: String,
+    /// The program's name.
+    pub(crate) program: String,
+    /// The seed of the data.
+    pub(crate) seed: u64,
+    /// The size that counts the rows that are divided.
+    pub(crate) rows_of: String,
+    /// The rows.
+    pub(crate) rows: u64,
+    /// The part of all work, as lookups and rows, that the longest row is.
+    pub(crate) longest_row: f64,
+    /// The results by number of cores, first those of one.
+    pub(crate) cores: Vec<Count>,
+}
+
+/// The results of one number of cores.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct Count {
+    /// The cores.
+    pub(crate) cores: u64,
+    /// The fewest cycles that are physically possible, however rows are divided.
+    pub(crate) bound_cycles: u64,
+    /// The resource that requires them.
+    pub(crate) bound_by: String,
+    /// The split with the fewest cycles; `null` if no run ended well.
+    pub(crate) best: Option<String>,
+    /// The split that the estimate takes for the best.
+    pub(crate) expected: String,
+    /// Every split.
+    pub(crate) splits: Vec<Divided>,
+}
+
+/// The result of one split.
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
+pub(crate) struct Divided {
+    /// The split.
+    pub(crate) split: String,
+    /// The share of memory that its program was chosen for.
+    pub(crate) program_for: String,
+    /// The cycles to expect, from those of one core and the lookups of the core that has the most.
+    pub(crate) estimated_cycles: u64,
+    /// Cycles from the start to the last result of the last core: the makespan; `null` if a run did not end.
+    pub(crate) cycles: Option<u64>,
+    /// True if the outputs are the reference's.
+    pub(crate) valid: bool,
+    /// The reason why they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mismatch: Option<String>,
+    /// The speed, as a multiple of that of one core.
+    pub(crate) speedup: Option<f64>,
+    /// The speedup for each core.
+    pub(crate) efficiency: Option<f64>,
+    /// The efficiency as a part of the bound's.
+    pub(crate) of_bound_efficiency: Option<f64>,
+    /// The bound's cycles as a part of these.
+    pub(crate) of_bound: Option<f64>,
+    /// The mean of the cores' last results as a part of the makespan: a makespan that no division of the same work can
+    /// shorten further if it is 1.
+    pub(crate) balance: Option<f64>,
+    /// The traffic of main memory in GB/s.
+    pub(crate) gb_per_s: Option<f64>,
+    /// Bytes read from and written to main memory.
+    pub(crate) dram_bytes: u64,
+    /// Energy in joules, of all cores.
+    pub(crate) energy_j: f64,
+    /// The parts that the rows are divided into.
+    pub(crate) parts: usize,
+    /// The cycle in which the first core was done, and that in which the last was.
+    pub(crate) done: (u64, u64),
+}
+
+/// A program to run, and the machine that it was chosen for.
+pub(crate) struct Candidate {
+    /// The share of memory that a core has there, in a few words.
+    pub(crate) chosen_for: &'static str,
+    /// The program.
+    pub(crate) program: Program,
+}
+
+/// Runs programs on numbers of cores, of which the first is 1. Only the first program runs on one core; of several cores,
+/// each split has the program that is the fastest with it.
+pub(crate) fn run(
+    inputs: &Inputs,
+    options: &Options,
+    candidates: &[Candidate],
+    (cores, splits): (&[u64], &[Split]),
+) -> Checked<Cores> {
+    let Some(first) = candidates.first() else {
+        return Err(vec![Diagnostic::global("there is no program to run")]);
+    };
+    let case = Case::new(&inputs.model, options.seed, options.exact)?;
+    let machine = &inputs.machine;
+    let rows = Rows::of(&inputs.model, &case.instance)?;
+    let work = Work::of(inputs, &case, &rows);
+    let plan = |&cores: &u64| {
+        let (splits, candidates) = match cores {
+            1 => (&[Split::Contiguous][..], &candidates[..1]),
+            _ => (splits, candidates),
+        };
+        let divide = |split: Split, candidate: usize| {
+            (cores, split, candidate, split.divide(&rows, &candidates[candidate].program, cores))
+        };
+        let each = splits.iter().cartesian_product(0..candidates.len());
+        each.map(|(split, candidate)| divide(*split, candidate)).collect_vec()
+    };
+    let planned: Vec<(u64, Split, usize, Division)> = cores.iter().flat_map(plan).collect();
+    // Several splits may be the same, such as those by rows and by lookups if each row has equally many.
+    let distinct: Vec<(usize, &Division)> =
+        planned.iter().map(|(.., candidate, division)| (*candidate, division)).unique().collect();
+    let judged = |(candidate, division): &(usize, &Division)| {
+        simulate(&candidates[*candidate].program, machine, (&case, options), division)
+    };
+    let runs: Vec<Judged> = threads::map(&distinct, judged).into_iter().collect::<Checked<_>>()?;
+    let one = runs.first().and_then(|run| Some(run.together.as_ref()?.outcome.stats.cycles));
+    let bound_of_one = work.bound(machine, 1).0;
+
+    let mut counts: Vec<Count> = Vec::new();
+    for (n, split, candidate, division) in &planned {
+        let (bound, by) = work.bound(machine, *n);
+        let run = distinct.iter().position(|other| *other == (*candidate, division));
+        let bound_efficiency = bound_of_one as f64 / (*n * bound.max(1)) as f64;
+        let mut divided = Divided {
+            split: split.name().to_owned(),
+            program_for: candidates[*candidate].chosen_for.to_owned(),
+            estimated_cycles: work.estimate(machine, &rows, division, (*n, one.unwrap_or(0))),
+            parts: division.parts.len(),
+            ..Divided::default()
+        };
+        if let Some(run) = run.map(|at| &runs[at]) {
+            divided.measure(run, machine, (*n, one), (bound, bound_efficiency));
+        }
+        match counts.last_mut().filter(|count| count.cores == *n) {
+            Some(count) => count.add(divided),
+            None => counts.push(Count {
+                cores: *n,
+                bound_cycles: bound,
+                bound_by: by,
+                best: None,
+                expected: String::new(),
+                splits: vec![divided],
+            }),
+        }
+    }
+    counts.iter_mut().for_each(Count::choose);
+    let heaviest = rows.weights().iter().max().copied().unwrap_or(0);
+    Ok(Cores {
+        model: inputs.model.name.clone(),
+        target: machine.name.clone(),
+        program: first.program.name.clone(),
+        seed: case.instance.seed,
+        rows_of: rows.size.clone(),
+        rows: rows.count(),
+        longest_row: heaviest as f64 / rows.weight(&(0..rows.count())).max(1) as f64,
+        cores: counts,
+    })
+}
+
+impl Count {
+    /// Adds a split, or replaces it if another program is faster with it. A wrong output stays.
+    fn add(&mut self, divided: Divided) {
+        match self.splits.iter_mut().find(|known| known.split == divided.split) {
+            None => self.splits.push(divided),
+            Some(known) if !known.valid => {}
+            Some(known) if divided.valid && known.cycles <= divided.cycles => {}
+            Some(known) => *known = divided,
+        }
+    }
+
+    /// Chooses the split with the fewest cycles, and the one that the estimate takes for that; the first among equals.
+    fn choose(&mut self) {
+        let expected = self.splits.iter().min_by_key(|split| split.estimated_cycles);
+        self.expected = expected.map(|split| split.split.clone()).unwrap_or_default();
+        let right = self.splits.iter().filter(|split| split.valid);
+        let ended = right.filter_map(|split| Some((split.cycles?, split)));
+        self.best = ended.min_by_key(|(cycles, _)| *cycles).map(|(_, split)| split.split.clone());
+    }
+
+    /// Returns the split with the fewest cycles.
+    pub(crate) fn best(&self) -> Option<&Divided> {
+        self.splits.iter().find(|split| Some(&split.split) == self.best.as_ref())
+    }
+}
+
+impl Divided {
+    fn measure(
+        &mut self,
+        run: &Judged,
+        machine: &Machine,
+        (n, one): (u64, Option<u64>),
+        (bound, bound_efficiency): (u64, f64),
+    ) {
+        (self.valid, self.mismatch) = (run.mismatch.is_none(), run.mismatch.clone());
+        let Some(together) = &run.together else { return };
+        let stats = &together.outcome.stats;
+        let cycles = stats.cycles.max(1) as f64;
+        self.cycles = Some(stats.cycles);
+        self.dram_bytes = stats.dram_bytes.read + stats.dram_bytes.written;
+        self.energy_j = stats.energy_j;
+        self.gb_per_s = Some(self.dram_bytes as f64 / machine.seconds(stats.cycles.max(1)) / 1e9);
+        self.of_bound = Some(bound as f64 / cycles);
+        self.speedup = one.map(|one| one as f64 / cycles);
+        self.efficiency = self.speedup.map(|speedup| speedup / n as f64);
+        self.of_bound_efficiency = self.efficiency.map(|own| own / bound_efficiency);
+        let ends = || together.cores.iter().map(|core| core.end);
+        self.done = (ends().min().unwrap_or(0), ends().max().unwrap_or(0));
+        let mean = ends().sum::<u64>() as f64 / n as f64;
+        self.balance = Some(mean / self.done.1.max(1) as f64);
+    }
+}
+
+/// A run, and why its outputs are not the reference's.
+struct Judged {
+    together: Option<Together>,
+    mismatch: Option<String>,
+}
+
+fn simulate(
+    program: &Program,
+    machine: &Machine,
+    (case, options): (&Case, &Options),
+    division: &Division,
+) -> Checked<Judged> {
+    let data = match case.bindings(program) {
+        Ok(data) => data,
+        Err(Failure::Input(errors)) => return Err(errors),
+        Err(failure) => return Ok(Judged { together: None, mismatch: Some(failure.to_string()) }),
+    };
+    let run =
+        ember_sim::Options { max_cycles: options.cycle_limit, ..ember_sim::Options::default() };
+    Ok(match run_divided(program, machine, data, run, division) {
+        Ok(mut together) => {
+            let tensors = std::mem::take(&mut together.outcome.tensors);
+            let compared = case.compare(program, &tensors, options.exact);
+            Judged { together: Some(together), mismatch: compared.err().map(|e| e.to_string()) }
+        }
+        Err(error @ SimError::Cycles { .. }) => {
+            let why = format!("{error}; `--cycle-limit` allows more");
+            Judged { together: None, mismatch: Some(why) }
+        }
+        Err(error) => Judged { together: None, mismatch: Some(error.to_string()) },
+    })
+}
+
+/// The work of a model: all of it, and that of the longest row, which one core does.
+struct Work {
+    all: Demand,
+    longest: Demand,
+}
+
+impl Work {
+    fn of(inputs: &Inputs, case: &Case, rows: &Rows) -> Work {
+        let statistics = case.statistics(inputs);
+        let plan = Plan::new(inputs.book.signature.table(), &inputs.model, &statistics);
+        let spared = Spared::of(inputs, &plan);
+        let of = |instance: &_| demand(&inputs.model, instance, &inputs.machine, &spared).0;
+        let alone = |row| of(&rows.alone(row, &inputs.model, &case.instance));
+        // What the longest row needs from memory may be in the last-level cache because of another row.
+        let longest = rows.heaviest().map(alone).unwrap_or_default();
+        let longest = Demand { lines: 0, bank_rows: 0, written_lines: 0, ..longest };
+        Work { all: of(&case.instance), longest }
+    }
+
+    /// Returns the fewest cycles of some cores, and the resource that requires them.
+    fn bound(&self, machine: &Machine, cores: u64) -> (u64, String) {
+        let all = bound_on(&self.all, machine, Workers { working: cores, cores });
+        let row = bound_on(&self.longest, machine, Workers { working: 1, cores });
+        match row.cycles > all.cycles {
+            true => (row.cycles, format!("{} of the longest row", row.bound_by.name())),
+            false => (all.cycles, all.bound_by.name().to_owned()),
+        }
+    }
+
+    /// Returns the cycles to expect of a division, given those of one core: the bound, or what the core with the most work
+    /// needs if it is as fast as that one; and for each of its parts after the first, the latencies of its first offset,
+    /// index and row.
+    fn estimate(
+        &self,
+        machine: &Machine,
+        rows: &Rows,
+        division: &Division,
+        (cores, one): (u64, u64),
+    ) -> u64 {
+        let (most, parts) = Split::most(rows, division);
+        let share = most as f64 / rows.weight(&(0..rows.count())).max(1) as f64;
+        let dram = &machine.dram;
+        let latency = machine.llc.latency
+            + machine.cycles(dram.t_rcd_ns + dram.t_cas_ns + dram.controller_ns);
+        let started = 3 * latency * parts.saturating_sub(1) as u64;
+        self.bound(machine, cores).0.max((one as f64 * share) as u64) + started
+    }
+}

@@ -1,0 +1,222 @@
+//! The rows of a model that do not depend on each other, and the work in each.
+//!
+//! They are counted by the first extent of the outputs. If every tensor that has this extent has it first, and nothing is
+//! looked up among them, each row of a result follows from the same rows of the operands and from tensors that all rows
+//! share. A program that is right for any number of rows is then right for some of them.
+
+use ember_language::diagnostic::{Checked, Diagnostic, Span};
+use ember_model::data::Instance;
+use ember_model::{Declared, Expr, Extent, Model, OffsetsUse};
+use ember_targets::dlc::{Program, SizeId};
+use ember_targets::tensor::{Data, Tensor};
+use ember_values::operation::Kernel;
+use ember_values::scalar::Scalar;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The rows of a model on some data.
+pub(super) struct Rows {
+    /// The size that counts them.
+    pub(super) size: String,
+    /// For each row, one and its lookups.
+    weights: Vec<u64>,
+}
+
+impl Rows {
+    /// Finds the rows of a model; an error if they depend on each other.
+    pub(super) fn of(model: &Model, instance: &Instance) -> Checked<Rows> {
+        let size = independent(model)?;
+        let count = instance.sizes.get(&size).copied().unwrap_or(0);
+        let mut weights = vec![1; count as usize];
+        for OffsetsUse { offsets, .. } in own_offsets(model, &size) {
+            let ends = integers(instance, model.tensor(offsets));
+            for (weight, ends) in weights.iter_mut().zip(ends.windows(2)) {
+                *weight += ends[1].saturating_sub(ends[0]);
+            }
+        }
+        Ok(Rows { size, weights })
+    }
+
+    /// Returns the number of rows.
+    pub(super) fn count(&self) -> u64 {
+        self.weights.len() as u64
+    }
+
+    /// Returns the work in each row.
+    pub(super) fn weights(&self) -> &[u64] {
+        &self.weights
+    }
+
+    /// Returns the work in some rows.
+    pub(super) fn weight(&self, rows: &Range<u64>) -> u64 {
+        self.weights[rows.start as usize..rows.end as usize].iter().sum()
+    }
+
+    /// Returns the first row with the most work.
+    pub(super) fn heaviest(&self) -> Option<u64> {
+        (0..).zip(&self.weights).max_by_key(|(row, weight)| (**weight, Reverse(*row))).map(|r| r.0)
+    }
+
+    /// Returns the sizes of a program that count rows, each with what it has more.
+    pub(super) fn sizes_of(&self, program: &Program) -> Vec<(SizeId, u64)> {
+        let extent = |plus| Extent::Size { name: self.size.clone(), plus };
+        let named = |name: &String| (0..=1).find(|plus| extent(*plus).to_string() == *name);
+        let sizes = (0..).zip(&program.sizes);
+        sizes.filter_map(|(at, name)| Some((SizeId(at), named(name)?))).collect()
+    }
+
+    /// Returns the data of one row alone.
+    pub(super) fn alone(&self, row: u64, model: &Model, instance: &Instance) -> Instance {
+        let mut parts = BTreeMap::from([(self.size.as_str(), row..row + 1)]);
+        let own: Vec<OffsetsUse> = own_offsets(model, &self.size).collect();
+        for OffsetsUse { offsets, indices } in &own {
+            let ends = integers(instance, model.tensor(*offsets));
+            let end = |at: u64| ends.get(at as usize).copied().unwrap_or(0);
+            if let Some(Extent::Size { name, plus: 0 }) = model.tensor(*indices).shape.first() {
+                parts.insert(name, end(row)..end(row + 1));
+            }
+        }
+        let mut one = instance.clone();
+        for tensor in model.tensors() {
+            let is_offsets = own.iter().any(|own| model.tensor(own.offsets).name == tensor.name);
+            for (at, extent) in tensor.shape.iter().enumerate() {
+                let Extent::Size { name, plus } = extent else { continue };
+                let Some(Range { start, end }) = parts.get(name.as_str()).cloned() else {
+                    continue;
+                };
+                one.sizes.insert(name.clone(), end - start);
+                one.sizes.insert(extent.to_string(), end - start + plus);
+                let data = one.tensors.get_mut(&tensor.name).filter(|_| at == 0);
+                if let Some(data) = data {
+                    *data = rows_of(data, start..end + plus, is_offsets);
+                }
+            }
+        }
+        one
+    }
+}
+
+/// Returns some rows of a tensor, as numbers from the first on if they are offsets. Values that are computed on demand may
+/// be others.
+fn rows_of(tensor: &Tensor, rows: Range<u64>, offsets: bool) -> Tensor {
+    let width: u64 = tensor.shape.iter().skip(1).product();
+    let extents =
+        std::iter::once(rows.end - rows.start).chain(tensor.shape.iter().skip(1).copied());
+    let positions = rows.start * width..rows.end * width;
+    let first = tensor.get(positions.start).and_then(Scalar::as_i64).filter(|_| offsets);
+    let moved = |x: Scalar| match first.zip(x.as_i64()) {
+        Some((first, x)) => Scalar::I64(x - first).cast(tensor.dtype),
+        None => x,
+    };
+    let data = match tensor.data {
+        Data::Hashed(hashed) => Data::Hashed(hashed),
+        _ => Data::held(tensor.dtype, positions.filter_map(|at| tensor.get(at)).map(moved)),
+    };
+    Tensor { dtype: tensor.dtype, shape: extents.collect(), data }
+}
+
+/// Returns the offsets with one bag for each row.
+fn own_offsets(model: &Model, size: &str) -> impl Iterator<Item = OffsetsUse> {
+    let uses = model.offsets_uses().into_iter();
+    let own =
+        uses.filter(|used| more_than(model.tensor(used.offsets).shape.first(), size) == Some(1));
+    own.collect::<Vec<_>>().into_iter()
+}
+
+/// Returns what an extent has more than a size.
+fn more_than(extent: Option<&Extent>, size: &str) -> Option<u64> {
+    match extent {
+        Some(Extent::Size { name, plus }) if name == size => Some(*plus),
+        _ => None,
+    }
+}
+
+/// Returns the elements of a tensor of offsets.
+fn integers(instance: &Instance, tensor: &Declared) -> Vec<u64> {
+    let Some(data) = instance.tensors.get(&tensor.name) else { return Vec::new() };
+    let at = |position| u64::try_from(data.get(position)?.as_i64()?).ok();
+    (0..data.len()).map_while(at).collect()
+}
+
+/// Returns the size that counts independent rows; an error with what makes them depend on each other.
+fn independent(model: &Model) -> Checked<String> {
+    let refuse = |span: Span, label: String, help: &str| {
+        let message = format!("the rows of `{}` cannot be divided among cores", model.name);
+        Err(vec![Diagnostic::error(message, span, label).with_help(help)])
+    };
+    let mut size: Option<&str> = None;
+    for output in model.outputs() {
+        match output.shape.first() {
+            Some(Extent::Size { name, plus: 0 }) if size.is_none_or(|size| size == name) => {
+                size = Some(name);
+            }
+            _ => {
+                let label = match size {
+                    Some(size) => format!("`{size}` is not the number of its rows"),
+                    None => "the number of its rows is no size".to_owned(),
+                };
+                let help =
+                    "cores divide the first extent of the outputs, a size that all of them have";
+                return refuse(output.span, label, help);
+            }
+        }
+    }
+    let Some(size) = size else {
+        return Err(vec![Diagnostic::global(format!("`{}` has no output", model.name))]);
+    };
+    let help = "if these are other rows than those of the output, give their number another name, as \
+                `rows` and `nodes` in workloads/SpMM; otherwise use one core";
+    let offsets: Vec<_> = own_offsets(model, size).map(|used| used.offsets).collect();
+    let is_offsets = |tensor: &Declared| {
+        offsets.iter().any(|offsets| model.tensor(*offsets).name == tensor.name)
+    };
+    let inner = |shape: &[Extent]| shape.iter().skip(1).any(|e| more_than(Some(e), size).is_some());
+    for tensor in model.tensors() {
+        let more = more_than(tensor.shape.first(), size);
+        if inner(&tensor.shape) || (more.is_some_and(|more| more > 0) && !is_offsets(tensor)) {
+            let label = format!("has `{size}` in an extent that is not divided");
+            return refuse(tensor.span, label, help);
+        }
+    }
+    for used in model.offsets_uses() {
+        if more_than(model.tensor(used.indices).shape.first(), size).is_some() {
+            let label = format!("tells where rows begin among the `{size}` that are divided");
+            return refuse(model.tensor(used.offsets).span, label, help);
+        }
+    }
+    for used in model.index_uses() {
+        if more_than(Some(&used.rows), size).is_some() {
+            let indices = model.tensor(used.indices);
+            let label = format!("looks up rows among the `{size}` that are divided");
+            return refuse(indices.span, label, help);
+        }
+    }
+    for statement in &model.statements {
+        let target = model.tensor(statement.target);
+        let divided = |expr: &Expr| more_than(expr.shape.first(), size).is_some();
+        let reads = |expr: &Expr| {
+            let mut read = expr.walk().flat_map(Expr::tensors);
+            read.any(|tensor| more_than(model.tensor(tensor).shape.first(), size).is_some())
+        };
+        let mixes = |expr: &Expr| inner(&expr.shape) || (reads(expr) && !divided(expr));
+        if statement.value.walk().any(|expr| expr.kernel() == Some(Kernel::Lowered)) {
+            let label = "rules alone say what this is".to_owned();
+            let help = "of such an operation it is not known which rows depend on each other";
+            return refuse(target.span, label, help);
+        }
+        if statement.value.walk().any(mixes) {
+            let label = format!("is made of several rows of the `{size}` that are divided");
+            return refuse(target.span, label, help);
+        }
+    }
+    Ok(size.to_owned())
+}
+
+#[cfg(test)]
+impl Rows {
+    /// Returns rows of the given work.
+    pub(super) fn weighing(weights: Vec<u64>) -> Rows {
+        Rows { size: "rows".to_owned(), weights }
+    }
+}
