@@ -3,7 +3,7 @@
 use ember_language::diagnostic::{Checked, Sources};
 use ember_language::rules::{Known, Number, Parameter, RuleBook, Schedule, Settings, Value, Values};
 use ember_tune::Space;
-use ember_values::scalar::BinaryOp;
+use ember_values::scalar::DType;
 use serde_json::{Map, Value as Json, json};
 
 /// The path of the text of a space in messages.
@@ -118,14 +118,12 @@ fn written(side: &Number, number: &impl Fn(&str) -> Option<String>) -> Option<St
         Number::Of(name) => number(name.as_str()),
         Number::Computed(op, sides) => {
             let (a, b) = (written(&sides[0], number)?, written(&sides[1], number)?);
-            Some(match op {
-                BinaryOp::Add => format!("({a} + {b})"),
-                BinaryOp::Sub => format!("({a} - {b})"),
-                BinaryOp::Mul => format!("({a} * {b})"),
-                BinaryOp::Div => format!("({a} // {b})"),
-                BinaryOp::Min => format!("min({a}, {b})"),
-                BinaryOp::Max => format!("max({a}, {b})"),
-                _ => return None,
+            let signs = [DType::F64, DType::I64].map(|dtype| op.infix(dtype));
+            Some(match signs {
+                [Some(sign), Some(_)] => format!("({a} {sign} {b})"),
+                // The quotient of whole numbers is whole.
+                [Some(sign), None] => format!("({a} {sign}{sign} {b})"),
+                [None, _] => format!("{}({a}, {b})", op.name()),
             })
         }
     }

@@ -334,16 +334,7 @@ impl Number {
                 Value::Word(_) | Value::Order(_) => None,
             },
             Number::Computed(op, sides) => {
-                let (a, b) = (sides[0].value(set)?, sides[1].value(set)?);
-                match op {
-                    BinaryOp::Add => a.checked_add(b),
-                    BinaryOp::Sub => a.checked_sub(b),
-                    BinaryOp::Mul => a.checked_mul(b),
-                    BinaryOp::Div => a.checked_div(b),
-                    BinaryOp::Min => Some(a.min(b)),
-                    BinaryOp::Max => Some(a.max(b)),
-                    _ => None,
-                }
+                op.checked(sides[0].value(set)?, sides[1].value(set)?)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Reads schedules and named steps: the names of sets, rules and steps are resolved, and nesting and length are bounded.
 
 use super::book::{Phase, RuleBook};
-use super::parameters::{Value, Values, not_a_number};
+use super::parameters::{Value, Values};
 use super::schedule::{Attempt, MOST_STEPS, Schedule, ScheduleStep, height, length, simple};
 use super::sketch::Sketch;
 use super::syntax::ScheduleForm;
@@ -255,7 +255,9 @@ impl<'a> Reader<'a> {
         let own = self.result(parameters.require(item))?;
         let least = own.values.numbers().first().copied();
         let Some(1..) = least else {
-            self.errors.push(not_a_number(item).with_help("use numbers of at least 1"));
+            let message = format!("`{}` has values that are no number of at least 1", own.name);
+            let error = Diagnostic::error(message, item.span, "a number should stand here");
+            self.errors.push(error.with_code(Code::WrongParameter));
             return None;
         };
         let Some(Value::Number(number)) = parameters.value(own) else {
