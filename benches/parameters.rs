@@ -69,7 +69,9 @@ fn main() {
     let _ = fs::remove_dir_all(&folder);
     let (simulated, measured) = BARS;
     let verdict = if missed == 0 { "holds".to_owned() } else { format!("MISSED {missed} times") };
-    println!("median of {SEEDS} seeds within {simulated} of the best, {measured} of kernels: {verdict}");
+    println!(
+        "median of {SEEDS} seeds within {simulated} of the best, {measured} of kernels: {verdict}"
+    );
 }
 
 /// A model whose parameters are tuned.
@@ -100,8 +102,7 @@ impl Run<'_> {
     /// Evaluates every point, and returns the results, and that of the defaults.
     fn all(&self, space: &Space, folder: &Path) -> (Results, f64) {
         let store = folder.join("results.jsonl").display().to_string();
-        let printed =
-            self.tune(&["--method", "exhaustive", "-o", &store, "--restart", "--json"]);
+        let printed = self.tune(&["--method", "exhaustive", "-o", &store, "--restart", "--json"]);
         let report: Value = serde_json::from_str(&printed).expect("JSON");
         let of = |own: &Value| {
             let point = space.point(own["point"].as_object()?)?;

@@ -164,7 +164,8 @@ impl TuneArgs {
         let mut inputs = pipeline::read(sources, model, &options)?;
         render::emit(sources, &inputs.warnings);
         crate::native::complete(&mut inputs.machine);
-        let default = if inputs.machine.has_access_unit() { options.schedule.as_str() } else { NATIVE };
+        let default =
+            if inputs.machine.has_access_unit() { options.schedule.as_str() } else { NATIVE };
         let schedule = own.schedule.clone().unwrap_or_else(|| default.to_owned());
         let options = Options { schedule, ..options };
         let schedule = inputs.schedule(&options.schedule)?;
@@ -185,9 +186,8 @@ impl TuneArgs {
         let subject = Subject::new(model, &inputs, options)?;
         let default = subject.default(sources)?.ok();
         let tuned = Tuned { path: model, space, text, by: own.described(sources, model) };
-        let evaluate = |point: &Point| {
-            subject.evaluate(sources, tune::settings(&tuned.space.write(point)))
-        };
+        let evaluate =
+            |point: &Point| subject.evaluate(sources, tune::settings(&tuned.space.write(point)));
         let (summary, output) = self.tuned(&tuned, line, evaluate)?;
         let summary = Summary { default, ..summary };
         let best = summary.best().map(|best| tune::settings(&best.point)).unwrap_or_default();

@@ -1,7 +1,9 @@
 //! The parameters of rule files as a space, in the format that spaces are read from.
 
 use ember_language::diagnostic::{Checked, Sources};
-use ember_language::rules::{Known, Number, Parameter, RuleBook, Schedule, Settings, Value, Values};
+use ember_language::rules::{
+    Known, Number, Parameter, RuleBook, Schedule, Settings, Value, Values,
+};
 use ember_tune::Space;
 use ember_values::scalar::DType;
 use serde_json::{Map, Value as Json, json};

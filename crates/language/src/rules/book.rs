@@ -249,7 +249,10 @@ impl RuleBook {
     }
 
     /// Returns the parameters that a schedule or one of its rules depends on, in the order in which they were read.
-    pub fn parameters_of<'a>(&'a self, schedule: &'a Schedule) -> impl Iterator<Item = &'a Parameter> {
+    pub fn parameters_of<'a>(
+        &'a self,
+        schedule: &'a Schedule,
+    ) -> impl Iterator<Item = &'a Parameter> {
         let rules = schedule.rules();
         let of_rules = rules.into_iter().flat_map(|rule| self.rules[rule].parameters.clone());
         let used: BTreeSet<Symbol> = of_rules.chain(schedule.parameters()).collect();

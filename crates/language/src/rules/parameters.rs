@@ -295,7 +295,8 @@ impl Values {
             Values::Permutation(n) => {
                 let text = text.trim_start_matches(['[', '(']).trim_end_matches([']', ')']);
                 let items = text.split([',', ' ']).filter(|item| !item.is_empty());
-                let order: Vec<usize> = items.map(|item| item.parse().ok()).collect::<Option<_>>()?;
+                let order: Vec<usize> =
+                    items.map(|item| item.parse().ok()).collect::<Option<_>>()?;
                 let sorted = order.iter().copied().sorted_unstable();
                 sorted.eq(0..*n).then_some(Value::Order(order))
             }
@@ -333,9 +334,7 @@ impl Number {
                 Value::Number(number) => Some(*number),
                 Value::Word(_) | Value::Order(_) => None,
             },
-            Number::Computed(op, sides) => {
-                op.checked(sides[0].value(set)?, sides[1].value(set)?)
-            }
+            Number::Computed(op, sides) => op.checked(sides[0].value(set)?, sides[1].value(set)?),
         }
     }
 }

@@ -18,8 +18,18 @@ const MAX_DEPTH: usize = 32;
 
 /// The heads of steps.
 pub(super) const STEPS: [&str; 12] = [
-    "saturate", "keep", "rank", "repeat", "seq", "until", "otherwise", "besides", "steps",
-    "attempt", "choose", "permute",
+    "saturate",
+    "keep",
+    "rank",
+    "repeat",
+    "seq",
+    "until",
+    "otherwise",
+    "besides",
+    "steps",
+    "attempt",
+    "choose",
+    "permute",
 ];
 
 /// Checks named steps and schedules against the sets and rules of a book, and adds them to it.
@@ -263,10 +273,11 @@ impl<'a> Reader<'a> {
         let Some(Value::Number(number)) = parameters.value(own) else {
             let message = format!("`{}` has no default", own.name);
             let error = Diagnostic::error(message, item.span, "a number should stand here");
-            self.errors.push(error.with_code(Code::WrongParameter).with_related(
-                own.span,
-                "add `:default VALUE` to it",
-            ));
+            self.errors.push(
+                error
+                    .with_code(Code::WrongParameter)
+                    .with_related(own.span, "add `:default VALUE` to it"),
+            );
             return None;
         };
         let step = step(usize::try_from(*number).unwrap_or(usize::MAX));

@@ -142,7 +142,12 @@ const WORDS: &[Word] = &[
         "(choose NAME (WORD STEP …) …)",
         "Runs the steps of the word that a parameter is set to.",
     ),
-    word("step", "permute", "(permute NAME STEP …)", "Runs steps in the order that a parameter is."),
+    word(
+        "step",
+        "permute",
+        "(permute NAME STEP …)",
+        "Runs steps in the order that a parameter is.",
+    ),
     word("step", "repeat", "(repeat N STEP …)", "Runs steps N times."),
     word("step", "seq", "(seq STEP …)", "Runs steps in order."),
     word(
