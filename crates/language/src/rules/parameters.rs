@@ -8,8 +8,7 @@ use crate::sexp::Sexp;
 use crate::suggest::{self, unknown};
 use egg::Symbol;
 use ember_values::scalar::BinaryOp;
-use itertools::Itertools;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The most elements of a permutation.
@@ -261,12 +260,14 @@ impl Values {
             },
             _ if numbers.iter().all(Option::is_some) => {
                 let numbers: Vec<i64> = numbers.into_iter().flatten().collect();
-                match numbers.iter().tuple_windows().all(|(a, b)| a < b) {
+                match numbers.windows(2).all(|pair| pair[0] < pair[1]) {
                     true => Ok(Values::Ordinal(numbers)),
                     false => Err(wrong("not ascending")),
                 }
             }
-            _ if numbers.iter().all(Option::is_none) && words.iter().all_unique() => {
+            _ if numbers.iter().all(Option::is_none)
+                && words.iter().collect::<BTreeSet<_>>().len() == words.len() =>
+            {
                 Ok(Values::Categorical(words.into_iter().map(str::to_owned).collect()))
             }
             _ => Err(wrong("numbers and words, or a word twice")),
@@ -297,8 +298,9 @@ impl Values {
                 let items = text.split([',', ' ']).filter(|item| !item.is_empty());
                 let order: Vec<usize> =
                     items.map(|item| item.parse().ok()).collect::<Option<_>>()?;
-                let sorted = order.iter().copied().sorted_unstable();
-                sorted.eq(0..*n).then_some(Value::Order(order))
+                let mut sorted = order.clone();
+                sorted.sort_unstable();
+                sorted.into_iter().eq(0..*n).then_some(Value::Order(order))
             }
         }
     }
@@ -342,7 +344,10 @@ impl Number {
 impl fmt::Display for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Values::Ordinal(numbers) => f.write_str(&numbers.iter().join(", ")),
+            Values::Ordinal(numbers) => {
+                let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
+                f.write_str(&numbers.join(", "))
+            }
             Values::Categorical(words) => f.write_str(&words.join(", ")),
             Values::Permutation(n) => write!(f, "the orders of 0 to {}", n - 1),
         }
@@ -371,7 +376,7 @@ impl fmt::Display for Number {
 /// Returns a word, or the words of a list.
 fn plain(item: &Sexp) -> String {
     match item.list() {
-        Some(items) => items.iter().filter_map(Sexp::atom).join(" "),
+        Some(items) => items.iter().filter_map(Sexp::atom).collect::<Vec<_>>().join(" "),
         None => item.atom().unwrap_or_default().to_owned(),
     }
 }
