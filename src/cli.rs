@@ -27,6 +27,7 @@ mod run;
 mod saturate;
 mod schema;
 mod self_test;
+mod settings;
 mod sweep;
 mod test;
 mod time_limit;
@@ -119,10 +120,11 @@ enum Command {
                             Exit codes: 0 every point ran or has no program, 1 one failed, 2 bad input."
     )]
     Sweep(sweep::SweepArgs),
-    /// Tunes the parameters of any command: searches a space for the point with the least result; what was interrupted
-    /// is continued.
+    /// Tunes the parameters that rules leave open for a model, or those of any command: searches a space for the point
+    /// with the least result; what was interrupted is continued.
     #[command(
-        after_help = "Example:\n  ember-rewrite tune --space space.json --command './measure $TUNE_tile' --budget 60\n\n\
+        after_help = "Examples:\n  ember-rewrite tune examples/embedding_bag.sexp --target cpu\n  \
+                            ember-rewrite tune --space space.json --command './measure $TUNE_tile' --budget 60\n\n\
                             Exit codes: 0 a best point was found, 2 bad input, or no point has a value."
     )]
     Tune(tune::TuneArgs),
@@ -261,7 +263,7 @@ fn run_command(cli: &Cli, sources: &mut Sources, line: &Line) -> Checked<ExitCod
         (Some(Command::Bench(args)), _) => args.run(sources, line),
         (Some(Command::Cores(args)), _) => args.run(sources, line),
         (Some(Command::Sweep(args)), _) => args.run(sources, line),
-        (Some(Command::Tune(args)), _) => args.run(sources),
+        (Some(Command::Tune(args)), _) => args.run(sources, line),
         (Some(Command::Calibrate(args)), _) => args.run(sources, line),
         (Some(Command::Check(args)), _) => args.run(sources),
         (Some(Command::Test(args)), _) => args.run(sources),

@@ -3,10 +3,12 @@
 
 mod callable;
 mod measure;
+mod race;
 mod report;
 
 pub(crate) use callable::callable;
 pub use callable::{Argument, Callable, Computed, Made, MadeBy, Number, Output, Place, Step};
+pub(crate) use race::Race;
 pub(crate) use report::{NativeReport, text};
 
 use crate::job::reason;
@@ -172,7 +174,7 @@ fn measured(case: &Case, options: &Options, ready: &[Ready]) -> Checked<Vec<Meas
         compared.push((mismatch, case.outputs(program, &tensors)));
     }
     let rounds = if options.rank { measure::MOST } else { 1 };
-    let times = measure::interleaved(ready.len(), rounds, |at| {
+    let times = measure::interleaved(ready.len(), rounds, measure::WALL, |at| {
         // The data was accepted before, and programs do not write what they check.
         let _ = ready[at].library.call(&mut buffers);
     });

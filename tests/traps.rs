@@ -91,7 +91,7 @@ fn all_schedules_agree(operation: &str, columns: usize, offsets: &str, indices: 
     let book = book();
     let compiled = ember_engine::compile(&book);
     let inputs = Inputs { book, compiled, model, machine: machine(), warnings: Vec::new() };
-    let options = Options { candidates: 4, ..Options::default() };
+    let options = Options { candidates: Some(4), ..Options::default() };
     let case = Case::new(&inputs.model, None, Exactness::Bitwise).expect("data");
     let operators = inputs.book.signature.table();
     for schedule in &inputs.book.schedules {

@@ -36,7 +36,7 @@ def shown(extents: Sequence[Extent]) -> str:
 def written(layout: dict[str, Any], tensors: bool, check: bool) -> tuple[str, dict[str, Any]]:
     """Returns the text of a function `call(inputs, out)` on tensors or arrays, and the names that it uses.
 
-    The caller adds the names `function`, `refused`, `with_gradients`, `between` and `constants`.
+    The caller adds the names `function`, `refused`, `with_gradients`, `between`, `constants` and `apart`.
     """
     writer = _Writer(layout, tensors)
     writer.arguments()
@@ -243,6 +243,7 @@ class _Writer:
             wrong = self.message(f"`out` is not contiguous, or has another type or shape than `{name}`")
             self.line(f"    if not ({self.as_it_is(own, name, 'writeable')} and {own}.shape == {shape}): raise Misfit({wrong})")
             self.addresses[name] = self.address(own, self.tensors)
+        self.line(f"    apart(inputs, ({', '.join(own for own, _, _ in outputs)},))")
 
     def call(self, check: bool) -> None:
         """Writes the call and the result."""

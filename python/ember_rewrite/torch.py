@@ -156,29 +156,31 @@ class Compiled:
         self.program: Any = None
         self.version: list[tuple[int, int]] | None = None
         """The addresses and versions of the held tensors; None before the first call."""
-        self.native: tuple[NativeProgram, list[int], list[tuple[int, int]]] | None = None
-        """A native function on all tensors' own memory: the places of its arguments, and the addresses of held ones."""
-        self.made: tuple[torch.Size, torch.dtype] | None = None
-        """The shape and type of the last result, if it was one tensor; that of the next is very likely the same."""
+        self.native: tuple[NativeProgram, Callable[..., tuple[Any, ...]], list[tuple[int, int]]] | None = None
+        """A native function on all tensors' own memory, what picks its arguments, and the addresses of held ones."""
 
-    def __call__(self, *inputs: Any) -> Any:
-        if self.native is not None and not torch.is_grad_enabled():
-            program, free, held = self.native
+    def function(self) -> Callable[..., Any]:
+        """Returns the function to call, one alone, as each step in it counts."""
+        enabled = torch.is_grad_enabled
+
+        def call(*inputs: Any) -> Any:
+            native = self.native
+            if native is None or enabled():
+                return self._slowly(*inputs)
+            program, pick, held = native
             for place, address in held:
                 if inputs[place].data_ptr() != address:
-                    break
-            else:
-                arguments = [inputs[place] for place in free] if held else inputs
-                if self.made is not None and program.direct is not None:
-                    out = torch.empty(self.made[0], dtype=self.made[1])
-                    if program.direct(arguments if not held else tuple(arguments), out, True) == 0:
-                        return (out,)
-                result = program(*arguments)
-                if type(result) is tuple:
-                    return result
-                self.made = (result.shape, result.dtype)
-                return (result,)
-        return self._slowly(*inputs)
+                    return self._slowly(*inputs)
+            arguments = pick(inputs)
+            direct, make = program.direct, program.make
+            if direct is not None and make is not None:
+                results = make()
+                if direct(arguments, results, True, False) == 0:
+                    return results if type(results) is tuple else (results,)
+            results = program(*arguments)
+            return results if type(results) is tuple else (results,)
+
+        return call
 
     def _slowly(self, *inputs: Any) -> Any:
         if torch.is_grad_enabled() and any(
@@ -197,7 +199,8 @@ class Compiled:
             as_is = torch.bool not in self.dtypes
             if as_is and isinstance(self.program, NativeProgram) and not self.program.copies:
                 addresses = [(place, value.data_ptr()) for place, value in held.items()]
-                self.native = (self.program, [n for n in range(len(inputs)) if n not in held], addresses)
+                free_places = [place for place in range(len(inputs)) if place not in held]
+                self.native = (self.program, _getter(free_places), addresses)
         if self.program is None:
             return self.graph(*inputs)
         return _as_dtypes(self.program(*free), self.dtypes)
@@ -225,8 +228,14 @@ class Compiled:
         return parts
 
 
+def _getter(places: Sequence[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """Returns a function that picks elements of a tuple."""
+    # A getter of one place returns no tuple.
+    return operator.itemgetter(*places) if len(places) > 1 else lambda inputs: tuple(inputs[at] for at in places)
+
+
 def backend(
     graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **settings: Any
 ) -> Callable[..., Any]:
     """Compiles a graph of `torch.compile`; `options` are keywords of `ember_rewrite.compile`."""
-    return Compiled(graph, dict(settings.get("options") or {}))
+    return Compiled(graph, dict(settings.get("options") or {})).function()

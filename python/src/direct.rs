@@ -38,7 +38,10 @@ impl Direct {
         let forms = forms.map(|(code, bits, shape)| Form { code, bits, shape }).collect();
         let parameters = parameters.into_iter().map(|(kind, number, shape)| match kind.as_str() {
             "argument" => Ok(Parameter::Argument(number)),
-            "constant" => Ok(Parameter::Constant(number)),
+            "constant" => {
+                let bytes = shape.first().map_or(0, |(_, bytes)| *bytes);
+                Ok(Parameter::Constant(number, usize::try_from(bytes).unwrap_or(0)))
+            }
             "between" => Ok(Parameter::Between(number as i64, shape)),
             _ => Err(PyValueError::new_err(format!("no parameter is called `{kind}`"))),
         });
@@ -48,13 +51,19 @@ impl Direct {
     }
 
     /// Runs the function and returns its status; `None`, and nothing has run, if the arguments are not as it takes them.
+    /// `gradients` says that gradients are recorded, or not; without it, PyTorch is asked.
+    #[pyo3(signature = (inputs, out, check, gradients=None))]
     fn call(
         &self,
         inputs: &Bound<'_, PyTuple>,
         out: &Bound<'_, PyAny>,
         check: bool,
+        gradients: Option<bool>,
     ) -> PyResult<Option<i32>> {
-        let gradients = self.gradients.bind(inputs.py()).call0()?.is_truthy()?;
+        let gradients = match gradients {
+            Some(gradients) => gradients,
+            None => self.gradients.bind(inputs.py()).call0()?.is_truthy()?,
+        };
         if self.outputs == 1 {
             return self.caller.call(inputs, std::slice::from_ref(out), (gradients, check));
         }

@@ -196,6 +196,61 @@ def test_calls_with_outputs_that_are_given(bag):
         bag(table.clone().requires_grad_(), indices, offsets, out=out)
 
 
+def test_tables_of_more_than_four_gigabytes(bag):
+    # More than 2^33 bytes and 2^31 elements. Rows that nothing touches take no memory.
+    rows = (1 << 27) + 8
+    try:
+        table = np.zeros((rows, 16), np.float32)
+    except MemoryError:
+        pytest.skip("the system gives no process so many addresses")
+    own = [0, 7, 1 << 26, (1 << 26) + 7, 1 << 27, rows - 1]
+    table[own] = np.arange(1, 1 + 16 * len(own)).reshape(-1, 16)
+    indices, offsets = np.array(own), np.array([0, 1, 3, 3, 6])
+    expected = summed(table, indices, offsets)
+    np.testing.assert_array_equal(bag(table, indices, offsets), expected)
+    with pytest.raises(ember_rewrite.EmberError, match="not below rows"):
+        bag(table, indices + 1, offsets)
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        for _ in range(2):
+            made = bag(*map(torch.from_numpy, (table, indices, offsets)))
+            np.testing.assert_array_equal(made.numpy(), expected)
+
+
+def test_outputs_that_share_memory_are_errors(bag):
+    table, indices, offsets = batch()
+    rows = np.zeros((60, 16), np.float32)
+    rows[:50] = table
+    for out in [rows[49:52], rows[10:13]]:
+        with pytest.raises(ember_rewrite.EmberError, match="`out` shares memory with `table`"):
+            bag(rows[:50], indices, offsets, out=out)
+    # Its neighbour does not.
+    np.testing.assert_array_equal(bag(rows[:50], indices, offsets, out=rows[50:53]), summed(table, indices, offsets))
+
+
+def test_output_tensors_that_share_memory_are_errors(bag):
+    torch = pytest.importorskip("torch")
+    table, indices, offsets = map(torch.from_numpy, batch())
+    rows = torch.zeros(60, 16)
+    rows[:50] = table
+    for out in [rows[49:52], rows[10:13]]:
+        with pytest.raises(ember_rewrite.EmberError, match="`out` shares memory with `table`"):
+            bag(rows[:50], indices, offsets, out=out)
+    assert torch.equal(rows[:50], table)
+    assert torch.equal(bag(rows[:50], indices, offsets, out=rows[50:53]), bag(table, indices, offsets))
+
+
+def test_new_outputs_are_as_large_as_each_call_needs(bag):
+    torch = pytest.importorskip("torch")
+    for seed, bags in enumerate([3, 3, 5, 5, 0, 2]):
+        inputs = batch(50, bags, seed)
+        first = bag(*map(torch.from_numpy, inputs))
+        np.testing.assert_array_equal(first.numpy(), summed(*inputs))
+        second = bag(*map(torch.from_numpy, inputs))
+        assert second is not first and torch.equal(first, second)
+
+
 def test_what_is_computed_on_the_way_has_memory_of_its_own(tmp_path):
     torch = pytest.importorskip("torch")
     path = tmp_path / "layers.sexp"

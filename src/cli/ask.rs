@@ -2,6 +2,7 @@
 
 use super::common::Exact;
 use super::rule_paths::RulePaths;
+use super::settings::Set;
 use clap::Args;
 use ember_compile::pipeline::{Arrays, Options};
 use ember_engine::CompiledRule;
@@ -43,9 +44,11 @@ pub(super) struct Asked {
     /// The most iterations of a saturation.
     #[arg(long, value_name = "N", default_value_t = Options::default().iter_limit)]
     pub iter_limit: usize,
-    /// How many of the best candidates the simulator ranks.
-    #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
-    pub candidates: usize,
+    /// How many of the best candidates the simulator ranks [default: what the schedule says, or 12].
+    #[arg(long, value_name = "N")]
+    pub candidates: Option<usize>,
+    #[command(flatten)]
+    pub set: Set,
     /// Let the cost model choose, and run no candidate.
     #[arg(long)]
     pub no_rank: bool,
@@ -73,7 +76,8 @@ impl Asked {
             tune_seed: None,
             node_limit: self.node_limit,
             iter_limit: self.iter_limit,
-            candidates: self.candidates.max(1),
+            candidates: self.candidates.map(|candidates| candidates.max(1)),
+            settings: self.set.settings(),
             cycle_limit: default.cycle_limit,
             rank: !self.no_rank,
             threads: default.threads,

@@ -67,9 +67,10 @@ pub(super) struct BenchArgs {
     /// The seed of the data that programs are chosen on [default: the model's].
     #[arg(long, value_name = "N")]
     tune_seed: Option<u64>,
-    /// How many of the best candidates the simulator ranks, beside the best without prefetches.
-    #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
-    candidates: usize,
+    /// How many of the best candidates the simulator ranks, beside the best without prefetches [default: what the
+    /// schedule says, or 12].
+    #[arg(long, value_name = "N")]
+    candidates: Option<usize>,
     /// Write what is printed to a file.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -95,7 +96,7 @@ impl BenchArgs {
                 exact: self.exact.into(),
                 seed: self.seed,
                 tune_seed: self.tune_seed,
-                candidates: self.candidates.max(1),
+                candidates: self.candidates.map(|candidates| candidates.max(1)),
                 ..Options::default()
             },
         };

@@ -3,6 +3,7 @@
 use super::common::{Exact, MOST_THREADS, NATIVE};
 use super::output::write_output;
 use super::rule_paths::RulePaths;
+use super::settings::Set;
 use crate::native;
 use clap::Args;
 use ember_compile::pipeline::{self, Options};
@@ -26,6 +27,8 @@ pub(super) struct BuildArgs {
     /// The threads that share the rows of loops.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS))]
     threads: u32,
+    #[command(flatten)]
+    set: Set,
     /// The library. The header gets the same name with the ending `.h`.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -42,6 +45,7 @@ impl BuildArgs {
             schedule: self.schedule.clone(),
             exact: self.exact.into(),
             threads: self.threads,
+            settings: self.set.settings(),
             ..Options::default()
         };
         let header = self.output.with_extension("h");

@@ -1,6 +1,7 @@
 //! The options of the commands that run a model's programs: the main job and `run`.
 
 use super::rule_paths::RulePaths;
+use super::settings::Set;
 use clap::{Args, ValueEnum};
 use ember_compile::pipeline::{Arrays, Inputs, Options};
 use ember_language::rules::{Exactness, Phase};
@@ -83,9 +84,11 @@ pub(super) struct Common {
     #[arg(long, value_name = "N", default_value_t = Options::default().iter_limit)]
     pub iter_limit: usize,
     /// How many of the best candidates the simulator ranks, beside the best without prefetches; half as
-    /// many of programs to compare with.
-    #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
-    pub candidates: usize,
+    /// many of programs to compare with [default: what the schedule says, or 12].
+    #[arg(long, value_name = "N")]
+    pub candidates: Option<usize>,
+    #[command(flatten)]
+    pub set: Set,
     /// The most cycles that a program may run.
     #[arg(long, value_name = "N", default_value_t = Options::default().cycle_limit)]
     pub cycle_limit: u64,
@@ -167,7 +170,8 @@ impl Common {
             tune_seed: self.tune_seed,
             node_limit: self.node_limit,
             iter_limit: self.iter_limit,
-            candidates: self.candidates.max(1),
+            candidates: self.candidates.map(|candidates| candidates.max(1)),
+            settings: self.set.settings(),
             cycle_limit: self.cycle_limit,
             inputs: self.inputs.clone().map(Arrays::File),
             rank: !self.no_rank,

@@ -1,5 +1,6 @@
 //! Times of programs that run in turn, so that what disturbs the machine disturbs all of them.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 /// The number of rounds that are run however long they take.
@@ -15,8 +16,40 @@ const ENOUGH: Duration = Duration::from_millis(600);
 #[derive(Clone, Debug)]
 pub(super) struct Times(Vec<Duration>);
 
-/// Runs programs in turn by their numbers, in so many rounds at most, and returns the times of each.
-pub(super) fn interleaved(programs: usize, most: usize, mut run: impl FnMut(usize)) -> Vec<Times> {
+/// A clock, which returns the time since some moment.
+pub(super) type Clock = fn() -> Duration;
+
+/// The time that passes.
+pub(super) const WALL: Clock = || {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    START.elapsed()
+};
+
+/// Returns the clock for programs of so many threads: of one, the time that it has a processor for, which other programs
+/// on the machine change less.
+#[cfg(target_os = "linux")]
+pub(super) fn clock(threads: u32) -> Clock {
+    use rustix::time::{ClockId, clock_gettime};
+    let own = || {
+        let now = clock_gettime(ClockId::ThreadCPUTime);
+        Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+    };
+    if threads == 1 { own } else { WALL }
+}
+
+/// Returns the clock for programs.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn clock(_threads: u32) -> Clock {
+    WALL
+}
+
+/// Runs programs in turn by their numbers, in so many rounds at most, and returns the times of each by a clock.
+pub(super) fn interleaved(
+    programs: usize,
+    most: usize,
+    clock: Clock,
+    mut run: impl FnMut(usize),
+) -> Vec<Times> {
     let mut times = vec![Vec::new(); programs];
     let started = Instant::now();
     for round in 0..most {
@@ -24,9 +57,9 @@ pub(super) fn interleaved(programs: usize, most: usize, mut run: impl FnMut(usiz
             break;
         }
         for (at, times) in times.iter_mut().enumerate() {
-            let start = Instant::now();
+            let start = clock();
             run(at);
-            times.push(start.elapsed());
+            times.push(clock().saturating_sub(start));
         }
     }
     let sorted = |mut times: Vec<Duration>| {

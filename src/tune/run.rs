@@ -17,7 +17,7 @@ pub fn run(
     budget: usize,
     store: &mut Store,
     line: &Line,
-    evaluate: impl Fn(&Point) -> Checked<Outcome>,
+    mut evaluate: impl FnMut(&Point) -> Checked<Outcome>,
 ) -> Checked<()> {
     while store.history.len() < budget
         && let Some(point) = propose(space, method, seed, &store.history)

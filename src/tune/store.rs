@@ -2,10 +2,12 @@
 //! is done.
 
 use crate::journal::{self, Journal, error_of};
-use ember_language::diagnostic::Checked;
+use ember_language::diagnostic::{Checked, Sources};
 use ember_tune::{Evaluation, Method, Point, Space};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use siphasher::sip128::{Hash128, Hasher128, SipHasher13};
+use std::hash::Hash;
 use std::path::Path;
 
 /// The version of the lines. It grows by one when a member is removed or renamed, or changes its meaning.
@@ -30,11 +32,23 @@ pub struct Identity {
 impl Identity {
     /// Creates the identity of a tuning.
     pub fn new(space: &str, command: &str, method: Method, seed: u64) -> Identity {
-        let digest = siphasher::sip128::SipHasher13::new().hash(space.as_bytes());
-        let space = format!("{:016x}{:016x}", digest.h1, digest.h2);
+        let space = hex(SipHasher13::new().hash(space.as_bytes()));
         let method = format!("{method:?}").to_lowercase();
         Identity { version: VERSION, space, command: command.to_owned(), method, seed }
     }
+}
+
+/// Returns a digest of texts that were read.
+pub fn digest(sources: &Sources) -> String {
+    let mut hasher = SipHasher13::new();
+    for source in sources.texts() {
+        (&source.path, &source.text).hash(&mut hasher);
+    }
+    hex(hasher.finish128())
+}
+
+fn hex(digest: Hash128) -> String {
+    format!("{:016x}{:016x}", digest.h1, digest.h2)
 }
 
 impl journal::Identity for Identity {

@@ -25,6 +25,9 @@ pub struct Summary {
     pub method: String,
     /// The seed of the search.
     pub seed: u64,
+    /// The result of the parameters' defaults, if what is tuned is a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<f64>,
     /// The number of points that meet the conditions, if it is known.
     pub points: Option<u64>,
     /// Every evaluation, in order.
@@ -71,6 +74,7 @@ impl Summary {
         Ok(Summary {
             parameters: space.parameters.iter().map(|own| own.name.clone()).collect(),
             objective: space.objective.clone(),
+            default: None,
             method: format!("{method:?}").to_lowercase(),
             seed,
             points: space.size(),
@@ -98,10 +102,18 @@ impl Summary {
             "{count}{all} evaluated, {} without a value.",
             grouped(self.failed as u64)
         );
+        if let Some(default) = self.default {
+            let _ = writeln!(text, "The defaults have {default}.");
+        }
         for (reason, count) in reasons(&self.evaluations).into_iter().take(SHOWN) {
             let _ = writeln!(text, "{}", wrapped(&format!("{count} without a value: {reason}")));
         }
         text
+    }
+
+    /// Returns the best evaluation.
+    pub fn best(&self) -> Option<&Evaluated> {
+        self.evaluations.iter().find(|own| own.evaluation == self.best)
     }
 
     /// Returns the evaluations that are better than all before.

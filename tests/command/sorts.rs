@@ -50,10 +50,11 @@ fn saturations(inputs: &Inputs, egraph: &mut EGraph, steps: &[ScheduleStep]) {
             ScheduleStep::Attempt(attempt) => saturations(inputs, egraph, &attempt.steps),
             ScheduleStep::Repeat(_, steps)
             | ScheduleStep::Until(_, steps)
+            | ScheduleStep::Chosen(_, steps)
             | ScheduleStep::Otherwise(steps) => {
                 saturations(inputs, egraph, steps);
             }
-            ScheduleStep::Keep(_) | ScheduleStep::Besides(_) => {}
+            ScheduleStep::Keep(_) | ScheduleStep::Rank(_) | ScheduleStep::Besides(_) => {}
         }
     }
 }

@@ -61,6 +61,14 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
         answer: |g, x| distance_in_loop(g, x[0], x[1]).is_some_and(|least| least >= 0),
     },
     Answer {
+        name: "at-setting",
+        answer: |g, x| {
+            let number = |id: &Id| g[*id].data.integer();
+            let Some((own, set)) = x.split_first() else { return false };
+            set.is_empty() || set.iter().any(|set| number(set) == number(own))
+        },
+    },
+    Answer {
         name: "below",
         answer: |g, x| g[x[0]].data.range.max < g[x[1]].data.range.min && known_range(g, x),
     },
@@ -270,6 +278,10 @@ pub static VALUES: [Answer<Vec<i64>>; GENERATORS.len()] = [
     Answer {
         name: "one-trip",
         answer: |g, x| trips(g, [x[0], x[1], x[2]]).filter(|n| *n == 1).into_iter().collect(),
+    },
+    Answer {
+        name: "setting",
+        answer: |g, x| x.iter().filter_map(|id| g[*id].data.integer()).collect(),
     },
     Answer { name: "simd-lanes", answer: |g, x| simd_lanes(g, x[0]).into_iter().collect() },
     Answer { name: "tile-lengths", answer: |g, x| tile_lengths(g, x[0], x[1]).unwrap_or_default() },

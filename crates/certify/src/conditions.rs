@@ -45,10 +45,18 @@ impl Checker<'_> {
         let numbers = rule.fors.iter().map(|(n, call)| (call, Some(n)));
         for (call, number) in rule.whens.iter().map(|call| (call, None)).chain(numbers) {
             let (name, asked) = call.form().unwrap_or_default();
-            let terms = asked.iter().map(|term| self.read(term, &means));
-            let mut terms: Vec<T> = terms.collect::<Result<_, _>>()?;
             // The chosen number is the last argument of a generator.
             let number = number.map(|n| meant(&means, &n.text)).transpose()?;
+            // What a parameter is set to decides whether a rule is tried. The number is one of its values.
+            if let ("setting" | "at-setting", Some(parameter)) = (name, asked.last()) {
+                if let Some((number, _)) = number {
+                    self.is_value(parameter, number)?;
+                }
+                reasons.push(name.to_owned());
+                continue;
+            }
+            let terms = asked.iter().map(|term| self.read(term, &means));
+            let mut terms: Vec<T> = terms.collect::<Result<_, _>>()?;
             terms.extend(number.map(|(n, _)| n));
             let mut reason = name.to_owned();
             let holds = self.holds(name, &terms, &mut reason);
@@ -76,6 +84,16 @@ impl Checker<'_> {
         }
         self.exact = self.exact.max(*exact);
         Ok(Applied { sides, reasons, loose })
+    }
+
+    /// Returns an error unless a term is a value of a parameter.
+    fn is_value(&self, parameter: &Sexp, term: T) -> Result<(), Refusal> {
+        let number = self.fact(term).integer();
+        let name = parameter.atom().unwrap_or_default();
+        match number.and_then(|number| self.rules.is_value(name, number)) {
+            Some(true) => Ok(()),
+            _ => Err(Refusal::DoesNotHold("setting".to_owned())),
+        }
     }
 
     /// Returns the facts about a term in the spelling of certificates.

@@ -105,6 +105,7 @@ pub const PARTS: &[Part] = &[
             "crates/language/src/rules/infer.rs"
             "crates/language/src/rules/commutes.rs"
             "crates/language/src/rules/book.rs"
+            "crates/language/src/rules/parameters.rs"
             "crates/language/src/term.rs"
             "crates/language/src/rebuild.rs"
         ],

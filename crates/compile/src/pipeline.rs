@@ -18,7 +18,7 @@ use ember_host::threads;
 use ember_interpret::Store;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources, Span};
 use ember_language::rules::{
-    self, Definitions, Exactness, Kind, Operators, RuleBook, Schedule, Unit,
+    self, Definitions, Exactness, Kind, Operators, RuleBook, Schedule, Settings, Unit,
 };
 use ember_language::term::Term;
 use ember_language::text::Words;
@@ -57,10 +57,12 @@ pub struct Options {
     pub node_limit: usize,
     /// The maximum number of iterations of a saturation.
     pub iter_limit: usize,
-    /// The number of best candidates that the simulator ranks, in addition to the best one without prefetches. For
-    /// programs that only serve for comparison (other schedules, and the search without a rule set), it ranks half as
-    /// many.
-    pub candidates: usize,
+    /// The number of best candidates that the simulator ranks, in addition to the best one without prefetches; `None`
+    /// for that of the schedule. For programs that only serve for comparison (other schedules, and the search without a
+    /// rule set), it ranks half as many.
+    pub candidates: Option<usize>,
+    /// What parameters of rules and schedules are set to.
+    pub settings: Settings,
     /// The most cycles of a program's run.
     pub cycle_limit: u64,
     /// Arrays for the model's arguments, in place of the data that the model describes.
@@ -69,6 +71,16 @@ pub struct Options {
     pub rank: bool,
     /// The threads of a program in C.
     pub threads: u32,
+}
+
+/// The number of best candidates that the simulator ranks, if neither the user nor the schedule says one.
+const CANDIDATES: usize = 12;
+
+impl Options {
+    /// Returns the number of best candidates of a schedule that the simulator ranks.
+    pub fn ranked(&self, schedule: &Schedule) -> usize {
+        self.candidates.or_else(|| schedule.ranked()).unwrap_or(CANDIDATES)
+    }
 }
 
 impl Default for Options {
@@ -82,7 +94,8 @@ impl Default for Options {
             tune_seed: None,
             node_limit: 100_000,
             iter_limit: 100,
-            candidates: 12,
+            candidates: None,
+            settings: Settings::new(),
             cycle_limit: ember_sim::CYCLES,
             inputs: None,
             rank: true,
@@ -137,7 +150,7 @@ pub struct Inputs {
 
 /// Reads rules, model and machine, and reports the errors of all of them together.
 pub fn read(sources: &mut Sources, model: &Path, options: &Options) -> Checked<Inputs> {
-    let book = rules::load(sources, &options.rules);
+    let book = rules::load_set(sources, &options.rules, &options.settings);
     let machine = machines::load(sources, &options.target);
     let definitions =
         book.as_ref().map_or_else(|_| Definitions::default(), |(book, _)| book.definitions.clone());
@@ -434,8 +447,8 @@ impl Run<'_> {
             rates: &Rates::of(&inputs.machine),
             limits: saturate::Limits { iterations: options.iter_limit, nodes: options.node_limit },
             best: match self.schedule.name.as_str() == options.schedule && self.without.is_none() {
-                true => options.candidates,
-                false => options.candidates.div_ceil(2),
+                true => options.ranked(self.schedule),
+                false => options.ranked(self.schedule).div_ceil(2),
             },
         })
     }

@@ -164,6 +164,7 @@ impl<'a, A: Knowledge> Driver<'a, A> {
         match step {
             ScheduleStep::Saturate(rules) => self.once(|run| run.saturate(rules, observer)),
             ScheduleStep::Keep(terms) => self.once(|run| observer.keep(run, *terms)),
+            ScheduleStep::Chosen(_, steps) => self.steps(steps, observer),
             ScheduleStep::Seq(steps) | ScheduleStep::Attempt(Attempt { steps, .. }) => {
                 self.steps(steps, observer)
             }
@@ -171,7 +172,7 @@ impl<'a, A: Knowledge> Driver<'a, A> {
                 observer.finished(&self.egraph) || self.steps(steps, observer)
             }
             // What other schedules find is not searched for in this e-graph.
-            ScheduleStep::Besides(_) => true,
+            ScheduleStep::Besides(_) | ScheduleStep::Rank(_) => true,
             ScheduleStep::Repeat(times, steps) => self.again(*times, None, steps, observer),
             ScheduleStep::Until(sketch, steps) => {
                 self.again(self.limits.iterations, Some(sketch), steps, observer)

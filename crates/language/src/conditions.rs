@@ -28,9 +28,13 @@ impl Condition {
 /// The sort of variables in lists of argument sorts; operators of the dialects bind them.
 pub const VARIABLE: &str = "Var";
 
+/// The sort of the names of parameters in lists of argument sorts. In their place, a call has the numbers that a
+/// parameter is set to.
+pub const PARAMETER: &str = "Parameter";
+
 /// The predicates that only decide whether a rule is worth trying: no rule may depend on them to be right.
-pub const GUIDES: [&str; 6] =
-    ["distinct", "lane-count", "loop-free", "may-be-free", "unit-stride", "untiled"];
+pub const GUIDES: [&str; 7] =
+    ["at-setting", "distinct", "lane-count", "loop-free", "may-be-free", "unit-stride", "untiled"];
 
 /// Every predicate, by name.
 pub const PREDICATES: &[Condition] = &[
@@ -44,6 +48,11 @@ pub const PREDICATES: &[Condition] = &[
         doc: "the first is at most the second, as loop variables are below where their loops end and neither \
               overflows",
         sorts: &["Value", "Value"],
+    },
+    Condition {
+        name: "at-setting",
+        doc: "the first is what the parameter is set to, or nobody sets it",
+        sorts: &["Value", "Parameter"],
     },
     Condition {
         name: "below",
@@ -253,6 +262,11 @@ pub const GENERATORS: &[Condition] = &[
         name: "one-trip",
         doc: "1 where a loop with these bounds and this step runs once, whatever the data",
         sorts: &["Value", "Value", "Value"],
+    },
+    Condition {
+        name: "setting",
+        doc: "what the parameter is set to; each of its values if nobody sets it and it has no default",
+        sorts: &["Parameter"],
     },
     Condition {
         name: "simd-lanes",

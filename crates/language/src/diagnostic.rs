@@ -57,6 +57,11 @@ impl Sources {
         Some(FileId(at as u32))
     }
 
+    /// Returns all texts, in the order in which they were added.
+    pub fn texts(&self) -> &[Source] {
+        &self.texts
+    }
+
     /// Returns the text with this id.
     pub fn get(&self, id: FileId) -> &Source {
         &self.texts[id.0 as usize]

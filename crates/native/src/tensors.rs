@@ -56,8 +56,8 @@ pub struct Form {
 pub enum Parameter {
     /// The argument with this number, counting outputs after inputs.
     Argument(usize),
-    /// A tensor at an address that the caller keeps alive.
-    Constant(usize),
+    /// A tensor of so many bytes at an address that the caller keeps alive.
+    Constant(usize, usize),
     /// A tensor that is computed on the way, with the bytes of an element and its extents.
     Between(i64, Vec<Extent>),
 }
@@ -71,9 +71,24 @@ pub struct Caller {
     forms: Vec<Form>,
     sizes: Vec<Extent>,
     parameters: Vec<Parameter>,
-    /// Memory for what is computed on the way, which calls take in turn.
-    spare: Mutex<Vec<Vec<u64>>>,
+    /// Memory that calls take in turn, so that a call allocates none.
+    spare: Mutex<Vec<Spare>>,
 }
+
+/// The memory of one call.
+#[derive(Default)]
+struct Spare {
+    /// The sizes that the extents of arguments say so far.
+    known: Vec<Option<i64>>,
+    places: Vec<Place>,
+    sizes: Vec<i64>,
+    tensors: Vec<*mut c_void>,
+    /// What is computed on the way.
+    between: Vec<u64>,
+}
+
+// SAFETY: the pointers are those of one call, which makes them anew before it uses them, on one thread.
+unsafe impl Send for Spare {}
 
 impl Caller {
     /// Loads a library for arguments of a type; `None` if the type does not export the interface, or the library not the
@@ -119,53 +134,67 @@ impl Caller {
         if inputs.len() != self.inputs || self.inputs + outputs.len() != self.forms.len() {
             return Ok(None);
         }
-        let mut known = Vec::with_capacity(8);
-        let mut addresses = Vec::with_capacity(self.forms.len());
+        let mut spare = self.lock().pop().unwrap_or_default();
+        spare.known.clear();
+        spare.places.clear();
         let given = inputs.iter_borrowed().chain(outputs.iter().map(Bound::as_borrowed));
         for (argument, form) in given.zip(&self.forms) {
-            let Some(address) = self.address(&argument, form, &mut known) else {
+            let Some(place) = self.place(&argument, form, &mut spare.known) else {
                 return Ok(None);
             };
             if gradients
-                && addresses.len() < self.inputs
+                && spare.places.len() < self.inputs
                 && argument.getattr(pyo3::intern!(py, "requires_grad"))?.is_truthy()?
             {
                 return Ok(None);
             }
-            addresses.push(address);
+            spare.places.push(place);
         }
-        let sizes: Option<Vec<i64>> =
-            self.sizes.iter().map(|extent| number(extent, &known)).collect();
-        let Some(sizes) = sizes else { return Ok(None) };
-        let mut memory = self.lock().pop().unwrap_or_default();
-        let Some(tensors) = self.tensors(&addresses, &known, &mut memory) else {
+        if self.overlapping(&spare.places) || self.arguments(&mut spare).is_none() {
             return Ok(None);
-        };
+        }
         let (call, checked) = (self.call, c_int::from(checked));
-        let given = Given(sizes, tensors);
-        let status = py.detach(move || {
-            let Given(sizes, tensors) = &given;
+        let (status, spare) = py.detach(move || {
+            let Spare { sizes, tensors, .. } = &spare;
             // SAFETY: the function takes as many sizes and tensors as `new` was told, and each pointer is that of a tensor
             // in the processor's memory whose type and extents were compared just now; its object lives until this returns.
             // The program was verified: it leaves its tensors only through data, which it checks unless the caller of this
             // vouches for it.
-            unsafe { call(sizes.as_ptr(), tensors.as_ptr(), checked) }
+            let status = unsafe { call(sizes.as_ptr(), tensors.as_ptr(), checked) };
+            (status, spare)
         });
-        self.lock().push(memory);
+        self.lock().push(spare);
         Ok(Some(status))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u64>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Spare>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the address of an argument of a form, and adds what its extents say of sizes.
-    fn address(
+    /// Returns true if an output shares memory with another argument or with a constant.
+    fn overlapping(&self, places: &[Place]) -> bool {
+        let constants = self.parameters.iter().filter_map(|parameter| match parameter {
+            Parameter::Constant(address, bytes) => Some((*address, *bytes)),
+            Parameter::Argument(_) | Parameter::Between(..) => None,
+        });
+        let spans = places.iter().map(|place| (place.address.addr(), place.bytes));
+        let share = |(a, length): (usize, usize), (b, other): (usize, usize)| {
+            length > 0 && other > 0 && a < b + other && b < a + length
+        };
+        let outputs = spans.clone().enumerate().skip(self.inputs);
+        outputs.into_iter().any(|(at, own)| {
+            let others = spans.clone().enumerate().filter(|(other, _)| *other != at);
+            others.map(|(_, span)| span).chain(constants.clone()).any(|span| share(own, span))
+        })
+    }
+
+    /// Returns the memory of an argument of a form, and adds what its extents say of sizes.
+    fn place(
         &self,
         argument: &Bound<'_, PyAny>,
         form: &Form,
         known: &mut Vec<Option<i64>>,
-    ) -> Option<*mut u8> {
+    ) -> Option<Place> {
         if !argument.get_type().is(&self.class) {
             return None;
         }
@@ -223,17 +252,22 @@ impl Caller {
                 }
             }
         }
-        let aligned = (view.data as usize).is_multiple_of(usize::from(form.bits / 8).max(1));
-        aligned.then_some(view.data)
+        let element = usize::from(form.bits / 8).max(1);
+        let elements: i64 = shape.iter().product();
+        let bytes = usize::try_from(elements).ok()?.checked_mul(element)?;
+        let aligned = view.data.addr().is_multiple_of(element);
+        aligned.then_some(Place { address: view.data, bytes })
     }
 
-    /// Returns the pointers of all parameters. What is computed on the way gets its place in some memory.
-    fn tensors(
-        &self,
-        addresses: &[*mut u8],
-        known: &[Option<i64>],
-        memory: &mut Vec<u64>,
-    ) -> Option<Vec<*mut c_void>> {
+    /// Sets the sizes and the pointers of all parameters. What is computed on the way gets its place in the call's memory.
+    /// Returns `None` if a size is not known, or memory is too large.
+    fn arguments(&self, spare: &mut Spare) -> Option<()> {
+        let Spare { known, places, sizes, tensors, between } = spare;
+        let known: &[Option<i64>] = known;
+        sizes.clear();
+        for extent in &self.sizes {
+            sizes.push(number(extent, known)?);
+        }
         let words = |element: i64, shape: &[Extent]| {
             let mut bytes = element;
             for extent in shape {
@@ -248,29 +282,32 @@ impl Caller {
                 all = all.checked_add(words(*bytes, shape)?)?;
             }
         }
-        if memory.len() < all {
-            memory.try_reserve_exact(all - memory.len()).ok()?;
-            memory.resize(all, 0);
+        if between.len() < all {
+            between.try_reserve_exact(all - between.len()).ok()?;
+            between.resize(all, 0);
         }
-        let mut from = memory.as_ptr().align_offset(64).min(8);
-        let pointers = self.parameters.iter().map(|parameter| match parameter {
-            Parameter::Argument(at) => addresses.get(*at).map(|address| address.cast()),
-            Parameter::Constant(address) => Some(ptr::with_exposed_provenance_mut(*address)),
-            Parameter::Between(bytes, shape) => {
-                let place = memory.get_mut(from..)?.as_mut_ptr();
-                from += words(*bytes, shape)?;
-                Some(place.cast())
-            }
-        });
-        pointers.collect()
+        let mut from = between.as_ptr().align_offset(64).min(8);
+        tensors.clear();
+        for parameter in &self.parameters {
+            tensors.push(match parameter {
+                Parameter::Argument(at) => places.get(*at)?.address.cast(),
+                Parameter::Constant(address, _) => ptr::with_exposed_provenance_mut(*address),
+                Parameter::Between(bytes, shape) => {
+                    let place = between.get_mut(from..)?.as_mut_ptr();
+                    from += words(*bytes, shape)?;
+                    place.cast()
+                }
+            });
+        }
+        Some(())
     }
 }
 
-/// The arguments of a call.
-struct Given(Vec<i64>, Vec<*mut c_void>);
-
-// SAFETY: the pointers are used by the thread that made them, which only lets others run Python meanwhile.
-unsafe impl Send for Given {}
+/// The memory of an argument.
+struct Place {
+    address: *mut u8,
+    bytes: usize,
+}
 
 /// Returns an extent, if its size is known.
 fn number((size, plus): &Extent, known: &[Option<i64>]) -> Option<i64> {

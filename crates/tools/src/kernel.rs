@@ -138,7 +138,7 @@ impl Kernel {
             statistics: &Statistics::of_store(store),
             rates: &Rates::of(&self.machine),
             limits: Limits { iterations: options.iter_limit, nodes: options.node_limit },
-            best: options.candidates,
+            best: options.ranked(schedule),
         };
         let found = search.run(&self.term, &mut |_| {});
         let mut refused = format!("no program was found: {}", found.stop);

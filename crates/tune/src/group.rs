@@ -85,6 +85,24 @@ impl Group {
         self.size
     }
 
+    /// Returns the values of the members by the number of the point, which is below the group's size; `None` if points are
+    /// not counted, or the values of a member are too many to list.
+    pub fn nth(&self, space: &Space, number: u64) -> Option<Vec<Value>> {
+        if let Some(points) = &self.listed {
+            return points.get(usize::try_from(number).ok()?).cloned();
+        }
+        self.size?;
+        let mut rest = number;
+        let mut values = Vec::new();
+        for member in self.members.iter().rev() {
+            let all = space.parameters[*member].all()?;
+            values.push(all.get(usize::try_from(rest % all.len() as u64).ok()?)?.clone());
+            rest /= all.len() as u64;
+        }
+        values.reverse();
+        Some(values)
+    }
+
     /// Draws the values of the members; `None` if none that meet the conditions were found.
     pub fn draw(&self, space: &Space, rng: &mut Rng) -> Option<Vec<Value>> {
         if let Some(points) = &self.listed {

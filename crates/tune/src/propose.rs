@@ -30,6 +30,8 @@ pub enum Method {
     Bayesian,
     /// At random, each point as likely as any other.
     Random,
+    /// Every point, in order.
+    Exhaustive,
 }
 
 /// A point with its result.
@@ -51,6 +53,7 @@ pub fn propose(space: &Space, method: Method, seed: u64, history: &[Evaluation])
     let initial = space.initial.unwrap_or(INITIAL);
     match (method, history.len()) {
         (Method::Random, _) => fresh(space, history, rng),
+        (Method::Exhaustive, done) => space.nth(done as u64),
         (Method::Bayesian, 0) => space.default().or_else(|| fresh(space, history, rng)),
         (Method::Bayesian, done) if done < initial => distant(space, history, rng),
         (Method::Bayesian, _) => Model::fit(space, history)

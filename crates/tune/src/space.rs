@@ -49,6 +49,21 @@ impl Space {
         self.groups.iter().try_fold(1u64, |all, group| all.checked_mul(group.size()?))
     }
 
+    /// Returns a point by its number below [`size`](Space::size): the last group counts fastest.
+    pub fn nth(&self, number: u64) -> Option<Point> {
+        let mut rest = number;
+        let mut point = vec![Value::Listed(0); self.parameters.len()];
+        for group in self.groups.iter().rev() {
+            let size = group.size()?;
+            let values = group.nth(self, rest.checked_rem(size)?)?;
+            rest /= size;
+            for (parameter, value) in group.members().iter().zip(values) {
+                point[*parameter] = value;
+            }
+        }
+        (rest == 0).then_some(point)
+    }
+
     /// Returns the conditions of the first group in which no point was found.
     pub fn unmet(&self, rng: &mut Rng) -> Option<&[usize]> {
         let empty = |group: &&Group| group.draw(self, rng).is_none();

@@ -1,6 +1,7 @@
 //! Checked rules and rule sets: every name is resolved, every side is well-sorted.
 
 use super::define::{self, Definitions};
+use super::parameters::{Parameter, Parameters};
 use super::schedule::Schedule;
 use super::signature::{Signature, Sort};
 use crate::conditions::Condition;
@@ -9,6 +10,7 @@ use crate::suggest;
 use crate::term::{Head, Node, Term};
 use egg::{ENodeOrVar, PatternAst, Symbol, Var};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The phase in which a rule is meant to run.
@@ -133,6 +135,8 @@ pub struct Rule {
     pub guards: Vec<Call>,
     /// Conditions on variables that it makes.
     pub news: Vec<New>,
+    /// The parameters that its conditions ask about.
+    pub parameters: Vec<Symbol>,
     /// The result, with abbreviations written out. A node `!` with an operation and two arguments is a number computed
     /// when the rule is applied.
     pub rhs: PatternAst<Node>,
@@ -201,6 +205,8 @@ pub struct RuleBook {
     pub schedules: Vec<Schedule>,
     /// The definitions of defined operators.
     pub definitions: Definitions,
+    /// The parameters that rules and schedules leave open.
+    pub parameters: Parameters,
 }
 
 impl RuleBook {
@@ -240,6 +246,17 @@ impl RuleBook {
     /// Returns named steps by name.
     pub fn steps(&self, name: &str) -> Option<&Schedule> {
         self.named_steps.iter().find(|s| s.name.as_str() == name)
+    }
+
+    /// Returns the parameters that a schedule or one of its rules depends on, in the order in which they were read.
+    pub fn parameters_of<'a>(
+        &'a self,
+        schedule: &'a Schedule,
+    ) -> impl Iterator<Item = &'a Parameter> {
+        let rules = schedule.rules();
+        let of_rules = rules.into_iter().flat_map(|rule| self.rules[rule].parameters.clone());
+        let used: BTreeSet<Symbol> = of_rules.chain(schedule.parameters()).collect();
+        self.parameters.all.iter().filter(move |own| used.contains(&own.name))
     }
 
     /// Returns a schedule by name, or an error if there is none.

@@ -3,10 +3,11 @@
 use super::book::{Arg, Call};
 use super::check::Conditions;
 use super::infer::{Inference, SortCell};
+use super::parameters::{Parameters, not_a_number};
 use super::rule_form::RuleForm;
 use super::signature::Sort;
 use crate::codes::Code;
-use crate::conditions::{Condition, GENERATORS, PREDICATES, VARIABLE};
+use crate::conditions::{Condition, GENERATORS, PARAMETER, PREDICATES, VARIABLE};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::sexp::Sexp;
 use crate::suggest::unknown;
@@ -37,17 +38,33 @@ const GENERATOR: Callable = Callable {
     all: GENERATORS,
 };
 
+/// Returns the parameters that the calls of a rule ask about.
+pub(super) fn parameters(form: &RuleForm) -> Vec<Symbol> {
+    let calls = form.fors.iter().map(|(_, call)| call).chain(&form.whens);
+    let asked = calls.filter_map(|call| {
+        let (name, args) = call.form()?;
+        let what = PREDICATES.iter().chain(GENERATORS).find(|known| known.name == name)?;
+        let at = what.sorts.iter().position(|sort| *sort == PARAMETER)?;
+        args.get(at)?.atom().map(Symbol::from)
+    });
+    asked.collect()
+}
+
 /// Resolves every call of a rule.
-pub(super) fn resolve(form: &RuleForm, errors: &mut Vec<Diagnostic>) -> Conditions {
+pub(super) fn resolve(
+    form: &RuleForm,
+    parameters: &Parameters,
+    errors: &mut Vec<Diagnostic>,
+) -> Conditions {
     let mut conditions = Conditions { fors: Vec::new(), guards: Vec::new() };
     for (x, call) in &form.fors {
-        match resolve_call(call, &GENERATOR) {
+        match resolve_call(call, &GENERATOR, parameters) {
             Ok(resolved) => conditions.fors.push((x.clone(), resolved, call.span)),
             Err(error) => errors.push(error),
         }
     }
     for call in &form.whens {
-        match resolve_call(call, &PREDICATE) {
+        match resolve_call(call, &PREDICATE, parameters) {
             Ok(resolved) => conditions.guards.push((resolved, call.span)),
             Err(error) => errors.push(error),
         }
@@ -55,7 +72,11 @@ pub(super) fn resolve(form: &RuleForm, errors: &mut Vec<Diagnostic>) -> Conditio
     conditions
 }
 
-fn resolve_call(call: &Sexp, callable: &Callable) -> Result<Call, Diagnostic> {
+fn resolve_call(
+    call: &Sexp,
+    callable: &Callable,
+    parameters: &Parameters,
+) -> Result<Call, Diagnostic> {
     let Some((name, rest)) = call.form() else {
         return Err(Diagnostic::error(
             format!("expected a {}", callable.what),
@@ -79,8 +100,31 @@ fn resolve_call(call: &Sexp, callable: &Callable) -> Result<Call, Diagnostic> {
         .with_code(Code::Arity)
         .with_help(format!("`{name}`: {}", what.doc)));
     }
-    let args = rest.iter().map(argument).collect::<Result<_, _>>()?;
+    let mut args = Vec::new();
+    for (item, sort) in rest.iter().zip(what.sorts) {
+        match *sort {
+            PARAMETER => args.extend(numbers(item, parameters, callable)?),
+            _ => args.push(argument(item)?),
+        }
+    }
     Ok(Call { what, args })
+}
+
+/// Returns the numbers that a parameter is set to, instead of its name. A generator has every number if none is set; a
+/// predicate has none then, and holds of all.
+fn numbers(
+    item: &Sexp,
+    parameters: &Parameters,
+    callable: &Callable,
+) -> Result<Vec<Arg>, Diagnostic> {
+    let own = parameters.require(item)?;
+    let all = own.values.numbers();
+    if all.is_empty() {
+        return Err(not_a_number(item));
+    }
+    let every = if callable.what == GENERATOR.what { all } else { &[] };
+    let set = parameters.number(own).map(|number| vec![number]);
+    Ok(set.unwrap_or_else(|| every.to_vec()).into_iter().map(Arg::Int).collect())
 }
 
 fn argument(item: &Sexp) -> Result<Arg, Diagnostic> {
@@ -128,7 +172,9 @@ pub(super) fn infer(
 fn infer_call(inference: &mut Inference, call: &Call, span: Span, errors: &mut Vec<Diagnostic>) {
     let mut any: BTreeMap<&str, SortCell> = BTreeMap::new();
     for (k, (arg, &sort)) in call.args.iter().zip(call.what.sorts).enumerate() {
-        let expected = if sort == VARIABLE {
+        let expected = if sort == PARAMETER {
+            continue;
+        } else if sort == VARIABLE {
             inference.variable_sort()
         } else if !sort.starts_with('\'') {
             inference.known(Sort::named(sort))

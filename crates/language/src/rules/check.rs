@@ -97,7 +97,7 @@ impl<'a> Checker<'a> {
     pub fn rule(&mut self, set: usize, form: &RuleForm) {
         self.unique_name(&form.name.text, form.name.span);
         let trees = self.trees(form);
-        let conditions = calls::resolve(form, self.errors);
+        let conditions = calls::resolve(form, &self.book.parameters, self.errors);
         let phase =
             self.closed(&form.phase, ("phase", Code::UnknownPhase), Phase::NAMES, Phase::parse);
         let exact = self.closed(
@@ -150,6 +150,7 @@ impl<'a> Checker<'a> {
             fors: conditions.fors.iter().map(|(x, c, _)| (variable(x), c.clone())).collect(),
             guards,
             news,
+            parameters: calls::parameters(form),
             rhs,
             variables: variables.sorts,
             subsume: form.subsume.is_some(),

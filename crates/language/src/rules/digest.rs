@@ -6,7 +6,7 @@
 
 use super::book::Exactness;
 use super::rule_form::RuleForm;
-use super::syntax::{DialectForm, Word};
+use super::syntax::{DialectForm, TuneForm, Word};
 use crate::sexp::{Kind, Sexp, deeper};
 
 /// Collects the parts of the digest.
@@ -17,6 +17,11 @@ impl Digest {
     /// Adds the declarations of a dialect.
     pub fn dialect(&mut self, form: &DialectForm) {
         self.0.extend(form.items.iter().map(plain));
+    }
+
+    /// Adds the values of a parameter, which rules are right for.
+    pub fn parameter(&mut self, form: &TuneForm) {
+        self.0.push(format!("(tune {} {})", form.name.text, plain(&form.values)));
     }
 
     /// Adds a rule and its exactness.

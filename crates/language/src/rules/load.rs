@@ -3,6 +3,7 @@
 use super::book::{Exactness, Phase, RuleBook, RuleSet};
 use super::check::Checker;
 use super::files::{self, InFile};
+use super::parameters::{Parameters, Settings};
 use super::rule_form::RuleForm;
 use super::signature::Signature;
 use super::syntax::{Form, RulesetForm, ScheduleForm, Word};
@@ -32,11 +33,22 @@ pub struct Check {
 
 /// Reads and checks rule files. A folder stands for every `*.rules` file directly in it, in the order of their names.
 /// Returns the rules and the warnings about them, or all errors at once. A text that the sources already contain under
-/// the same path takes precedence over the file.
+/// the same path takes precedence over the file. No parameter is set: conditions allow every value.
 pub fn load(sources: &mut Sources, paths: &[PathBuf]) -> Checked<(RuleBook, Vec<Diagnostic>)> {
     let mut errors = Vec::new();
     let forms = forms(sources, paths, &mut errors);
-    finish(assemble(forms, &mut errors), errors)
+    finish(assemble(forms, None, &mut errors), errors)
+}
+
+/// [`load`] with what users set parameters to; others have their defaults.
+pub fn load_set(
+    sources: &mut Sources,
+    paths: &[PathBuf],
+    settings: &Settings,
+) -> Checked<(RuleBook, Vec<Diagnostic>)> {
+    let mut errors = Vec::new();
+    let forms = forms(sources, paths, &mut errors);
+    finish(assemble(forms, Some(settings), &mut errors), errors)
 }
 
 /// Returns the files that paths consist of, included files among them, as far as they can be read.
@@ -61,7 +73,7 @@ pub(super) fn forms(
 pub fn load_text(sources: &mut Sources, files: &[FileId]) -> Checked<(RuleBook, Vec<Diagnostic>)> {
     let mut errors = Vec::new();
     let (forms, _) = files::forms(sources, files, &mut errors);
-    finish(assemble(forms, &mut errors), errors)
+    finish(assemble(forms, None, &mut errors), errors)
 }
 
 /// Runs all checks that need no run of a rule: the checks of [`load`], and the warnings that are too expensive or too
@@ -70,7 +82,7 @@ pub fn check(sources: &mut Sources, paths: &[PathBuf]) -> Check {
     let mut errors = Vec::new();
     let ids = files::find(sources, paths, &mut errors);
     let (forms, files) = files::forms(sources, &ids, &mut errors);
-    let book = assemble(forms, &mut errors);
+    let book = assemble(forms, None, &mut errors);
     let signature = book.signature.clone();
     if errors.iter().all(|d| d.severity != Severity::Error) {
         errors.extend(lints::lints(&book));
@@ -99,9 +111,16 @@ fn in_order(mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 /// Checks every form and puts it into a book. If there are errors, the book is incomplete.
-fn assemble(forms: Vec<InFile>, errors: &mut Vec<Diagnostic>) -> RuleBook {
+fn assemble(
+    forms: Vec<InFile>,
+    settings: Option<&Settings>,
+    errors: &mut Vec<Diagnostic>,
+) -> RuleBook {
     let mut book = RuleBook::default();
     let (rules, schedules) = stated(&mut book, forms, errors);
+    if let Some(settings) = settings {
+        errors.extend(book.parameters.set(settings).err().into_iter().flatten());
+    }
     let mut checker = Checker::new(&mut book, errors);
     for (set, form) in &rules {
         checker.rule(*set, form);
@@ -126,7 +145,7 @@ pub(super) fn stated(
     forms: Vec<InFile>,
     errors: &mut Vec<Diagnostic>,
 ) -> (Vec<(usize, RuleForm)>, ScheduleForms) {
-    let (mut dialects, mut definitions) = (Vec::new(), Vec::new());
+    let (mut dialects, mut definitions, mut parameters) = (Vec::new(), Vec::new(), Vec::new());
     let (mut rules, mut schedules) = (Vec::new(), ScheduleForms::default());
     // The current set of each file.
     let mut current = Vec::new();
@@ -140,6 +159,7 @@ pub(super) fn stated(
             Form::Schedule(form) => schedules.schedules.push(form),
             Form::Steps(form) => schedules.named.push(form),
             Form::Include(_) => {}
+            Form::Tune(form) => parameters.push(form),
             Form::Derive(word) => match current[file] {
                 Some(set) => rules.push((set, Stated::Derived(word))),
                 None => errors.push(homeless("derivation", &word)),
@@ -155,6 +175,7 @@ pub(super) fn stated(
             },
         }
     }
+    book.parameters = Parameters::read(&parameters, errors);
     let (signature, commuting) = dialect::declare(&dialects.iter().collect::<Vec<_>>(), errors);
     book.signature = signature;
     let defined = define::declare(book, &definitions.iter().collect::<Vec<_>>(), errors);

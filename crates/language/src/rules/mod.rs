@@ -25,6 +25,7 @@ mod lints;
 mod load;
 mod lowering;
 mod operators;
+mod parameters;
 mod resolve;
 mod rule_form;
 mod schedule;
@@ -41,9 +42,10 @@ mod words;
 pub use book::{Arg, Call, Exactness, New, Phase, Rule, RuleBook, RuleSet, Test};
 pub use define::{Definition, Definitions};
 pub use derived::derived;
-pub use load::{Check, check, files, load, load_text};
+pub use load::{Check, check, files, load, load_set, load_text};
 pub use lowering::{Lowering, Meaning};
 pub use operators::{Kind, Loop, OpInfo, Operators, Touches, Unit};
+pub use parameters::{Known, Number, Parameter, Parameters, Settings, Value, Values};
 pub use rule_form::RuleForm;
 pub use schedule::{Attempt, MOST_STEPS, Schedule, ScheduleStep};
 pub use shape::Numbers;
@@ -63,7 +65,9 @@ pub const OP_KEYS: &[&str] = &dialect::OP_KEYS;
 
 #[cfg(test)]
 mod tests {
-    use super::{Exactness, Phase, attributes, dialect, rule_form, sketch, steps, syntax, tree};
+    use super::{
+        Exactness, Phase, attributes, dialect, parameters, rule_form, sketch, steps, syntax, tree,
+    };
     use crate::conditions::{GENERATORS, PREDICATES};
     use ember_values::primitive;
 
@@ -76,6 +80,8 @@ mod tests {
             &syntax::FORMS[..],
             &[syntax::INPUT],
             &syntax::RULESET_KEYS,
+            &syntax::TUNE_KEYS,
+            &parameters::RELATIONS,
             &rule_form::RULE_KEYS,
             &steps::STEPS,
             &sketch::WORDS,
@@ -94,10 +100,11 @@ mod tests {
 
     #[test]
     fn every_word_of_the_language_is_documented() {
-        let lists: [(&str, &[&str]); 9] = [
+        let lists: [(&str, &[&str]); 10] = [
             ("form", &syntax::FORMS),
             ("key", &[syntax::INPUT]),
             ("key", &syntax::RULESET_KEYS),
+            ("key", &syntax::TUNE_KEYS),
             ("key", &rule_form::RULE_KEYS),
             ("key", &dialect::OP_KEYS),
             ("key", &dialect::SORT_KEYS),

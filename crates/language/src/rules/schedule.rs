@@ -32,6 +32,10 @@ pub enum ScheduleStep {
     Saturate(Vec<usize>),
     /// Extracts this many different terms and starts again from them.
     Keep(usize),
+    /// Sets how many of the best candidates are simulated.
+    Rank(usize),
+    /// Runs steps that the setting of a parameter chose.
+    Chosen(Symbol, Vec<ScheduleStep>),
     /// Runs steps this many times, or until they change nothing.
     Repeat(usize, Vec<ScheduleStep>),
     /// Runs steps in order; named steps are shared by all steps that include them.
@@ -77,6 +81,29 @@ impl Schedule {
             _ => Vec::new(),
         };
         simple(&self.steps).flat_map(rivals).collect()
+    }
+
+    /// Returns the number of best candidates that are simulated, if a step sets it: the last one.
+    pub fn ranked(&self) -> Option<usize> {
+        let ranked = |step: &ScheduleStep| match step {
+            ScheduleStep::Rank(candidates) => Some(*candidates),
+            _ => None,
+        };
+        simple(&self.steps).filter_map(ranked).last()
+    }
+
+    /// Returns the parameters that chose steps.
+    pub fn parameters(&self) -> Vec<Symbol> {
+        let (mut found, mut open) = (Vec::new(), vec![self.steps.as_slice()]);
+        while let Some(steps) = open.pop() {
+            for step in steps {
+                if let ScheduleStep::Chosen(parameter, _) = step {
+                    found.push(*parameter);
+                }
+                open.push(step.parts());
+            }
+        }
+        found
     }
 
     /// Returns the schedule restricted to the rules that `keep` accepts.
@@ -140,6 +167,8 @@ impl ScheduleStep {
         match self {
             ScheduleStep::Saturate(own) => ScheduleStep::Saturate(rules(own)),
             ScheduleStep::Keep(terms) => ScheduleStep::Keep(*terms),
+            ScheduleStep::Rank(candidates) => ScheduleStep::Rank(*candidates),
+            ScheduleStep::Chosen(parameter, steps) => ScheduleStep::Chosen(*parameter, of(steps)),
             ScheduleStep::Repeat(times, steps) => ScheduleStep::Repeat(*times, of(steps)),
             ScheduleStep::Seq(steps) => ScheduleStep::Seq(Arc::new(of(steps))),
             ScheduleStep::Until(sketch, steps) => ScheduleStep::Until(sketch.clone(), of(steps)),
@@ -155,8 +184,12 @@ impl ScheduleStep {
     /// Returns the steps inside this one.
     fn parts(&self) -> &[ScheduleStep] {
         match self {
-            ScheduleStep::Saturate(_) | ScheduleStep::Keep(_) | ScheduleStep::Besides(_) => &[],
+            ScheduleStep::Saturate(_)
+            | ScheduleStep::Keep(_)
+            | ScheduleStep::Rank(_)
+            | ScheduleStep::Besides(_) => &[],
             ScheduleStep::Repeat(_, steps)
+            | ScheduleStep::Chosen(_, steps)
             | ScheduleStep::Until(_, steps)
             | ScheduleStep::Otherwise(steps) => steps,
             ScheduleStep::Seq(steps) | ScheduleStep::Attempt(Attempt { steps, .. }) => steps,

@@ -6,6 +6,7 @@ use super::digest::Digest;
 use super::files::InFile;
 use super::load;
 use super::operators::Operators;
+use super::parameters::Parameters;
 use super::rule_form::RuleForm;
 use super::signature::Signature;
 use super::syntax::{self, Form};
@@ -20,6 +21,7 @@ use std::sync::Arc;
 pub struct Stated {
     rules: FxHashMap<String, Arc<(Exactness, RuleForm)>>,
     signature: Signature,
+    parameters: Parameters,
     digest: String,
 }
 
@@ -30,8 +32,10 @@ impl Stated {
         let forms = load::forms(sources, paths, &mut errors);
         let mut digest = Digest::default();
         for InFile { form, .. } in &forms {
-            if let Form::Dialect(dialect) = form {
-                digest.dialect(dialect);
+            match form {
+                Form::Dialect(dialect) => digest.dialect(dialect),
+                Form::Tune(parameter) => digest.parameter(parameter),
+                _ => {}
             }
         }
         let (forms, _) = load::stated(&mut book, forms, &mut errors);
@@ -42,7 +46,8 @@ impl Stated {
             digest.rule(&form, exact);
             rules.insert(form.name.text.clone(), Arc::new((exact, form)));
         }
-        let stated = Stated { rules, signature: book.signature, digest: digest.finish() };
+        let RuleBook { signature, parameters, .. } = book;
+        let stated = Stated { rules, signature, parameters, digest: digest.finish() };
         load::finish(stated, errors).map(|(stated, _)| stated)
     }
 
@@ -67,6 +72,11 @@ impl Stated {
     /// Returns a rule and its exactness. Both directions of a rule have one name.
     pub fn rule(&self, name: &str) -> Option<Arc<(Exactness, RuleForm)>> {
         self.rules.get(name).cloned()
+    }
+
+    /// Returns true if a number is a value of a parameter; `None` if there is no such parameter.
+    pub fn is_value(&self, parameter: &str, number: i64) -> Option<bool> {
+        Some(self.parameters.named(parameter)?.values.numbers().contains(&number))
     }
 
     /// Returns a digest of the content, which does not depend on texts, layout or order.

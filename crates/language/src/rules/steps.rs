@@ -1,6 +1,7 @@
 //! Reads schedules and named steps: the names of sets, rules and steps are resolved, and nesting and length are bounded.
 
 use super::book::{Phase, RuleBook};
+use super::parameters::{Value, Values};
 use super::schedule::{Attempt, MOST_STEPS, Schedule, ScheduleStep, height, length, simple};
 use super::sketch::Sketch;
 use super::syntax::ScheduleForm;
@@ -16,8 +17,20 @@ use std::sync::Arc;
 const MAX_DEPTH: usize = 32;
 
 /// The heads of steps.
-pub(super) const STEPS: [&str; 9] =
-    ["saturate", "keep", "repeat", "seq", "until", "otherwise", "besides", "steps", "attempt"];
+pub(super) const STEPS: [&str; 12] = [
+    "saturate",
+    "keep",
+    "rank",
+    "repeat",
+    "seq",
+    "until",
+    "otherwise",
+    "besides",
+    "steps",
+    "attempt",
+    "choose",
+    "permute",
+];
 
 /// Checks named steps and schedules against the sets and rules of a book, and adds them to it.
 pub(super) fn check(
@@ -170,7 +183,10 @@ impl<'a> Reader<'a> {
             ("saturate", selectors) => {
                 Some(ScheduleStep::Saturate(self.select(item, selectors, depth)))
             }
-            ("keep", [n]) => Some(ScheduleStep::Keep(count(n, self.errors)?)),
+            ("keep", [n]) => self.counted(n, ScheduleStep::Keep),
+            ("rank", [n]) => self.counted(n, ScheduleStep::Rank),
+            ("choose", [name, cases @ ..]) => self.choose(item, name, cases, depth),
+            ("permute", [name, body @ ..]) => self.permute(item, name, body, depth),
             ("repeat", [n, body @ ..]) => {
                 let times = count(n, self.errors)?;
                 let body = self.steps(body, item.span, depth + 1);
@@ -206,9 +222,16 @@ impl<'a> Reader<'a> {
                 let (name, doc) = (Symbol::from(&form.name.text), form.doc.clone());
                 Some(ScheduleStep::Attempt(Attempt { name, doc, nodes, steps }))
             }
-            ("keep" | "repeat" | "until" | "besides" | "steps" | "attempt", _) => {
+            (
+                "keep" | "rank" | "repeat" | "until" | "besides" | "steps" | "attempt" | "choose"
+                | "permute",
+                _,
+            ) => {
                 let shape = match head {
                     "keep" => "(keep K)",
+                    "rank" => "(rank K)",
+                    "choose" => "(choose NAME (WORD STEP …) …)",
+                    "permute" => "(permute NAME STEP …)",
                     "repeat" => "(repeat N STEP …)",
                     "until" => "(until SKETCH STEP …)",
                     "besides" => "(besides SCHEDULE …)",
@@ -231,6 +254,104 @@ impl<'a> Reader<'a> {
                 None
             }
         }
+    }
+
+    /// Reads a step with a number, or with a parameter that is one.
+    fn counted(&mut self, item: &Sexp, step: fn(usize) -> ScheduleStep) -> Option<ScheduleStep> {
+        if item.atom().is_none_or(|word| self.book.parameters.named(word).is_none()) {
+            return Some(step(count(item, self.errors)?));
+        }
+        let parameters = &self.book.parameters;
+        let own = self.result(parameters.require(item))?;
+        let least = own.values.numbers().first().copied();
+        let Some(1..) = least else {
+            let message = format!("`{}` has values that are no number of at least 1", own.name);
+            let error = Diagnostic::error(message, item.span, "a number should stand here");
+            self.errors.push(error.with_code(Code::WrongParameter));
+            return None;
+        };
+        let Some(Value::Number(number)) = parameters.value(own) else {
+            let message = format!("`{}` has no default", own.name);
+            let error = Diagnostic::error(message, item.span, "a number should stand here");
+            self.errors.push(
+                error
+                    .with_code(Code::WrongParameter)
+                    .with_related(own.span, "add `:default VALUE` to it"),
+            );
+            return None;
+        };
+        let step = step(usize::try_from(*number).unwrap_or(usize::MAX));
+        Some(ScheduleStep::Chosen(own.name, vec![step]))
+    }
+
+    /// Reads the steps for each word of a parameter, and returns those of the word that it is set to.
+    fn choose(
+        &mut self,
+        item: &Sexp,
+        name: &Sexp,
+        cases: &[Sexp],
+        depth: usize,
+    ) -> Option<ScheduleStep> {
+        let parameters = &self.book.parameters;
+        let own = self.result(parameters.require(name))?;
+        let Values::Categorical(words) = &own.values else {
+            let message = format!("the values of `{}` are no words", own.name);
+            let error = Diagnostic::error(message, name.span, "words should choose the steps");
+            self.errors.push(error.with_code(Code::WrongParameter));
+            return None;
+        };
+        let mut known: BTreeMap<&str, Vec<ScheduleStep>> = BTreeMap::new();
+        for case in cases {
+            let (word, body) = case.form().unwrap_or_default();
+            let steps: Vec<_> = body.iter().filter_map(|item| self.step(item, depth + 1)).collect();
+            let is_word = words.iter().any(|known| known == word);
+            if !is_word || known.insert(word, steps).is_some() {
+                let message = format!("`{word}` is no other value of `{}`", own.name);
+                let error = Diagnostic::error(message, case.span, "these steps");
+                let help = format!("each of these has its steps once: {}", own.values);
+                self.errors.push(error.with_code(Code::WrongShape).with_help(help));
+            }
+        }
+        if let Some(lacking) = words.iter().find(|word| !known.contains_key(word.as_str())) {
+            let message = format!("there are no steps for `{lacking}`");
+            let error = Diagnostic::error(message, item.span, "in this choice");
+            let help = format!("write ({lacking} STEP …), without steps for nothing");
+            self.errors.push(error.with_code(Code::WrongShape).with_help(help));
+        }
+        let Some(Value::Word(word)) = parameters.value(own) else { return None };
+        Some(ScheduleStep::Chosen(own.name, known.remove(word.as_str())?))
+    }
+
+    /// Reads steps, and returns them in the order that a parameter is set to.
+    fn permute(
+        &mut self,
+        item: &Sexp,
+        name: &Sexp,
+        body: &[Sexp],
+        depth: usize,
+    ) -> Option<ScheduleStep> {
+        let parameters = &self.book.parameters;
+        let own = self.result(parameters.require(name))?;
+        let steps = self.steps(body, item.span, depth + 1);
+        let Values::Permutation(n) = own.values else {
+            let message = format!("the values of `{}` are no orders", own.name);
+            let error = Diagnostic::error(message, name.span, "an order should stand here");
+            self.errors.push(error.with_code(Code::WrongParameter));
+            return None;
+        };
+        if body.len() != n {
+            let message = format!("`{}` orders {n} steps", own.name);
+            let error = Diagnostic::error(message, item.span, format!("{} stand here", body.len()));
+            self.errors.push(error.with_code(Code::WrongShape));
+            return None;
+        }
+        let Some(Value::Order(order)) = parameters.value(own) else { return None };
+        let ordered = order.iter().map(|at| steps.get(*at).cloned()).collect::<Option<_>>()?;
+        Some(ScheduleStep::Chosen(own.name, ordered))
+    }
+
+    fn result<T>(&mut self, read: Result<T, Diagnostic>) -> Option<T> {
+        read.map_err(|error| self.errors.push(error)).ok()
     }
 
     /// Returns the name of a schedule whose programs are candidates, too.

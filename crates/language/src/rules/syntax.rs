@@ -30,6 +30,18 @@ pub(super) enum Form {
     Include(Word),
     /// The operator whose push-down rules are derived from the properties of operators.
     Derive(Word),
+    /// A parameter that rules leave open.
+    Tune(TuneForm),
+}
+
+/// The form `(tune NAME "doc" VALUES [:default VALUE] [:when (RELATION A B)…])`.
+#[derive(Debug)]
+pub(super) struct TuneForm {
+    pub name: Word,
+    pub doc: String,
+    pub values: Sexp,
+    pub default: Option<Sexp>,
+    pub conditions: Vec<Sexp>,
 }
 
 /// The form `(define (NAME ?a …) "doc" TERM)`.
@@ -68,11 +80,14 @@ pub(super) struct ScheduleForm {
     pub steps: Vec<Sexp>,
 }
 
-pub(super) const FORMS: [&str; 9] =
-    ["include", "dialect", "define", "ruleset", "rule", "commutes", "derive", "schedule", "steps"];
+pub(super) const FORMS: [&str; 10] = [
+    "include", "dialect", "define", "ruleset", "rule", "commutes", "derive", "schedule", "steps",
+    "tune",
+];
 /// The keyword of a dialect in which the terms are written that rules start from.
 pub(super) const INPUT: &str = ":input";
 pub(super) const RULESET_KEYS: [&str; 2] = [":phase", ":exact"];
+pub(super) const TUNE_KEYS: [&str; 2] = [":default", ":when"];
 
 /// Reads one top-level form. Its errors are added to `errors`.
 pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
@@ -94,6 +109,7 @@ pub(super) fn form(sexp: &Sexp, errors: &mut Vec<Diagnostic>) -> Option<Form> {
         "define" => define(sexp.span, items).map(Form::Define),
         "include" => include(sexp.span, items).map(Form::Include),
         "derive" => derive(sexp.span, items).map(Form::Derive),
+        "tune" => tune(sexp.span, items, errors).map(Form::Tune),
         _ => {
             let span = sexp.list().map_or(sexp.span, |l| l[0].span);
             Err(unknown("form", head, span, FORMS).with_code(Code::UnknownForm))
@@ -185,6 +201,28 @@ fn derive(span: Span, items: &[Sexp]) -> Result<Word, Diagnostic> {
     word(items.first(), "the operator whose rules are derived", span)
 }
 
+fn tune(span: Span, items: &[Sexp], errors: &mut Vec<Diagnostic>) -> Result<TuneForm, Diagnostic> {
+    let (fixed, rest) = sections(items, &TUNE_KEYS, errors);
+    let name = word(fixed.first(), "the name of the parameter", span)?;
+    let doc = doc(fixed.get(1), span)?;
+    let values = fixed.get(2).cloned().ok_or_else(|| {
+        Diagnostic::error("the values of the parameter are missing", span, "in this form")
+            .with_code(Code::Missing)
+    })?;
+    no_more(fixed, 3)?;
+    let (mut default, mut conditions) = (None, Vec::new());
+    for section in &rest {
+        match (section.key.text.as_str(), section.items) {
+            (":default", [item]) if default.is_none() => default = Some(item.clone()),
+            (":default", [_]) => errors.push(twice(section)),
+            (":when", items @ [_, ..]) => conditions.extend_from_slice(items),
+            (":default", _) => errors.push(needs(section, "VALUE")),
+            _ => errors.push(needs(section, "(RELATION A B) …")),
+        }
+    }
+    Ok(TuneForm { name, doc, values, default, conditions })
+}
+
 fn include(span: Span, items: &[Sexp]) -> Result<Word, Diagnostic> {
     no_more(items, 1)?;
     match items.first().map(|item| (item.span, item.text())) {
@@ -268,19 +306,17 @@ pub(super) fn once(slot: &mut Option<Word>, section: &Section, errors: &mut Vec<
         [item] if item.atom().is_some() => {
             let text = item.atom().unwrap_or_default().to_owned();
             if slot.is_some() {
-                errors.push(
-                    Diagnostic::error(
-                        format!("`{}` is given twice", section.key.text),
-                        section.key.span,
-                        "the second one",
-                    )
-                    .with_code(Code::KeywordTwice),
-                );
+                errors.push(twice(section));
             }
             *slot = Some(Word { text, span: item.span });
         }
         _ => errors.push(needs(section, "WORD")),
     }
+}
+
+fn twice(section: &Section) -> Diagnostic {
+    let message = format!("`{}` is given twice", section.key.text);
+    Diagnostic::error(message, section.key.span, "the second one").with_code(Code::KeywordTwice)
 }
 
 pub(super) fn needs(section: &Section, what: &str) -> Diagnostic {

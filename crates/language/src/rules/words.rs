@@ -67,6 +67,12 @@ const WORDS: &[Word] = &[
         "The push-down rules of a boundary, or of vec, rename, fix or after, that follow from what operators are.",
     ),
     word("form", "schedule", "(schedule NAME \"doc\" STEP …)", "Which rules run, and when."),
+    word(
+        "form",
+        "tune",
+        "(tune NAME \"doc\" VALUES [:default VALUE] [:when (RELATION A B) …])",
+        "A parameter that rules and schedules leave open, and that `tune` searches.",
+    ),
     word("form", "steps", "(steps NAME \"doc\" STEP …)", "Steps that schedules include."),
     word(
         "declaration",
@@ -95,6 +101,7 @@ const WORDS: &[Word] = &[
     ),
     word("key", ":let", ":let ?v TERM", "An abbreviation for the right side and later :lets."),
     word("key", ":when", ":when (PREDICATE ARG …) …", "Only where all of these hold."),
+    word("key", ":default", ":default VALUE", "What a parameter is if nobody sets it."),
     word("key", ":phase", ":phase PHASE", "What the rules are for: schedules choose rules by it."),
     word("key", ":exact", ":exact EXACTNESS", "How exactly results are kept."),
     word("key", ":test", ":test (INPUT EXPECTED) …", "What the rule must do."),
@@ -128,6 +135,19 @@ const WORDS: &[Word] = &[
         "Applies rules until nothing changes: sets, (phase PHASE), those of (steps NAME), or * for all.",
     ),
     word("step", "keep", "(keep K)", "Extracts K different terms and starts again from them."),
+    word("step", "rank", "(rank K)", "The K best candidates are simulated."),
+    word(
+        "step",
+        "choose",
+        "(choose NAME (WORD STEP …) …)",
+        "Runs the steps of the word that a parameter is set to.",
+    ),
+    word(
+        "step",
+        "permute",
+        "(permute NAME STEP …)",
+        "Runs steps in the order that a parameter is.",
+    ),
     word("step", "repeat", "(repeat N STEP …)", "Runs steps N times."),
     word("step", "seq", "(seq STEP …)", "Runs steps in order."),
     word(

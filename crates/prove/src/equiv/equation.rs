@@ -177,6 +177,7 @@ impl Equation {
             lhs: lhs.clone(),
             wheres: wheres.clone(),
             fors: Vec::new(),
+            parameters: Vec::new(),
             guards: guards.clone(),
             news: Vec::new(),
             rhs: rhs.clone(),
