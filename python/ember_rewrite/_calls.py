@@ -57,7 +57,7 @@ class _Writer:
         self.messages: list[str] = []
         self.names: dict[str, Any] = {"np": np, "Misfit": Misfit, "messages": self.messages, "misfit": self._misfit}
         self.names |= {"sorted_by": _sorted_by, "order_of": _order_of, "ends_of": _ends_of}
-        self.names |= {"as_positions": _as_positions, "whole": WHOLE}
+        self.names |= {"as_positions": _as_positions, "whole": WHOLE, "as_input": _as_input}
         self.arrays: set[str] = set()
         """The variables that are arrays, whatever the arguments are."""
         if tensors:
@@ -125,9 +125,12 @@ class _Writer:
             self.line(f"if grad() and ({needs}): return with_gradients(inputs)")
         for own, argument in zip(variables, arguments):
             for name, steps in argument["held"]:
-                self.input(own, argument["name"], name, steps)
+                as_input = len(argument["held"]) > 1 or any("part" in step for step in steps)
+                self.input(own, argument["name"], name, steps, as_input)
 
-    def input(self, value: str, argument: str, name: str, steps: list[dict[str, Any]]) -> None:
+    def input(self, value: str, argument: str, name: str, steps: list[dict[str, Any]], as_input: bool) -> None:
+        """Writes the steps from an argument to an input, and what its shape says; `as_input` says that the argument may
+        have another type and other dimensions than the input."""
         extents, less = self.places[name]["shape"], 0
         number = len(self.messages)
         self.message(f"{argument}\n{shown(extents)}")
@@ -143,6 +146,13 @@ class _Writer:
                 self.ends.append((value, name, step["closed"]))
                 less = 1
         wrong = self.message(f"`{argument}` has elements of another type")
+        if as_input:
+            own = f"w{len(self.values)}"
+            unknown = [extent for extent in extents if not isinstance(extent, int) and extent["size"] not in self.sizes]
+            known = [f"{self.number(extent)}" if extent not in unknown else "-1" for extent in extents]
+            shape = f"({', '.join(known)},)" if len(unknown) < 2 and not less else "None"
+            self.line(f"{own} = as_input({value}, {self.dtype(name)}, {len(extents)}, {shape}, {wrong})")
+            value = own
         self.line(f"if not ({self.as_it_is(value, name, 'aligned')}): raise Misfit({wrong})")
         # A shape of another rank is an error of the assignment.
         there, tests, after = [], [], []
@@ -265,6 +275,17 @@ class _Writer:
             self.line(f"function({', '.join(words)})")
         made = [f"o{n}" for n in range(len(self.layout["outputs"]))]
         self.line(f"return {made[0] if len(made) == 1 else '(' + ', '.join(made) + ')'}")
+
+
+def _as_input(value: Any, dtype: Any, rank: int, shape: tuple[int, ...] | None, wrong: str) -> Any:
+    """Returns an argument that several inputs hold, or parts of it, as one of them has it."""
+    if value.dtype != dtype:
+        tensor = hasattr(value, "data_ptr")
+        is_float = lambda own: own.is_floating_point if tensor else own.kind == "f"
+        if is_float(value.dtype) and not is_float(dtype):
+            raise Misfit(wrong)
+        value = value.to(dtype) if tensor else value.astype(dtype)
+    return value if shape is None or value.ndim == rank else value.reshape(shape)
 
 
 def _as_positions(numbers: Any, shape: tuple[int, ...], dtype: str) -> np.ndarray:

@@ -288,6 +288,15 @@ def _torch_types() -> dict[Any, Any]:
     return {getattr(torch, np.dtype(dtype).name): dtype for dtype in TYPES.values()}
 
 
+def _contiguous(value: Any, tensors: bool) -> Any:
+    """Returns an argument in the memory of this processor, row by row."""
+    if tensors:
+        import torch
+
+        return torch.as_tensor(value).to(device="cpu").contiguous()
+    return np.require(np.asarray(value), None, ["C", "A"])
+
+
 def _fitted(argument: dict[str, Any], value: Any, layout: dict[str, Any], tensors: bool) -> Any:
     """Returns an argument as a contiguous tensor or array of the model's type and rank."""
     if not argument["held"]:
@@ -295,6 +304,9 @@ def _fitted(argument: dict[str, Any], value: Any, layout: dict[str, Any], tensor
     name, steps = argument["held"][0]
     place = next(own for own in layout["inputs"] if own["name"] == name)
     dtype, rank = TYPES[place["dtype"]], len(place["shape"])
+    if len(argument["held"]) > 1:
+        # Each input takes its own type of it.
+        return _contiguous(value, tensors)
     if tensors:
         import torch
 

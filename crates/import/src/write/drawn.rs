@@ -22,7 +22,12 @@ pub(super) fn ascending(graph: &Graph, input: &Input, size: &str) -> Option<Stri
 pub(super) fn drawn(graph: &Graph, input: &Input, all: &[Input]) -> Option<String> {
     match &input.used {
         Use::Values if input.dtype.is_float() => Some("(uniform -1 1)".to_owned()),
-        Use::Values => None,
+        // Whole numbers that are computed with, too, are as those that are looked up.
+        Use::Values => {
+            let looked_up = |own: &&Input| matches!(own.used, Use::Whole | Use::Positions(_));
+            let same = |own: &&Input| looked_up(own) && alike(own, input);
+            drawn(graph, all.iter().find(same)?, all)
+        }
         Use::Whole => Some(format!("(uniform 0 {})", most(graph, input, all)?)),
         Use::Positions(rows) => {
             let rows: Option<Vec<u64>> = rows.iter().map(|n| n.value(&graph.sizes)).collect();
@@ -39,6 +44,17 @@ pub(super) fn drawn(graph: &Graph, input: &Input, all: &[Input]) -> Option<Strin
             let lengths = ends.into_iter().tuple_windows().map(|(start, end)| end - start);
             Some(format!("(values {})", lengths.collect::<Vec<_>>().into_iter().join(" ")))
         }
+    }
+}
+
+/// Returns true for inputs that are the same part of an argument.
+fn alike(a: &Input, b: &Input) -> bool {
+    match (&a.content, &b.content) {
+        (
+            Content::Argument { argument, parts, .. },
+            Content::Argument { argument: other, parts: own, .. },
+        ) => (argument, parts) == (other, own),
+        _ => false,
     }
 }
 
