@@ -45,9 +45,10 @@ pub(super) struct CoresArgs {
     /// The seed of the data [default: the model's].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// How many of the best candidates the simulator ranks on one core, beside the best without prefetches.
-    #[arg(long, value_name = "N", default_value_t = Options::default().candidates)]
-    candidates: usize,
+    /// How many of the best candidates the simulator ranks on one core, beside the best without prefetches
+    /// [default: what the schedule says, or 12].
+    #[arg(long, value_name = "N")]
+    candidates: Option<usize>,
     /// The most cycles of a run.
     #[arg(long, value_name = "N", default_value_t = Options::default().cycle_limit)]
     cycle_limit: u64,
@@ -77,7 +78,7 @@ impl CoresArgs {
             schedule: self.schedule.clone(),
             exact: self.exact.into(),
             seed: self.seed,
-            candidates: self.candidates.max(1),
+            candidates: self.candidates.map(|candidates| candidates.max(1)),
             cycle_limit: self.cycle_limit,
             ..Options::default()
         };

@@ -17,6 +17,7 @@ use crate::limits::{DIMENSIONS, NODES};
 use crate::words::{DIV, MUL, POW};
 use ember_model::Extent;
 use ember_targets::tensor::Tensor;
+use ember_values::operation::Comparison;
 use ember_values::scalar::DType;
 use sizes::one_size;
 use std::collections::BTreeMap;
@@ -232,6 +233,14 @@ impl Builder {
     pub(crate) fn compare(&mut self, word: &str, a: Id, b: Id) -> Built {
         let (a, b) = self.alike(a, b)?;
         let shape = broadcast(&self.shape(a), &self.shape(b))?;
+        let comparison = Comparison::ALL.iter().find(|own| own.word() == word);
+        let whole = |id: Id| {
+            let number = self.number_of(id).filter(|x| x.fract() == 0.0);
+            number.filter(|_| self.elem(id).is_integer() || self.elem(id) == Elem::Bool)
+        };
+        if let (Some(x), Some(y), Some(comparison)) = (whole(a), whole(b), comparison) {
+            return self.full(f64::from(u8::from(comparison.holds(&x, &y))), shape, Elem::Bool);
+        }
         self.add(Op::Compare(word.to_owned()), vec![a, b], shape, Elem::Bool)
     }
 
@@ -240,6 +249,9 @@ impl Builder {
         let (x, y) = self.alike(x, y)?;
         let shape = broadcast(&self.shape(x), &self.shape(y))?;
         let shape = broadcast(&self.shape(condition), &shape)?;
+        if let Some(holds) = self.number_of(condition) {
+            return self.expand(if holds != 0.0 { x } else { y }, shape);
+        }
         let elem = self.elem(x);
         self.add(Op::Choose, vec![condition, x, y], shape, elem)
     }

@@ -167,12 +167,18 @@ impl Sorter<'_> {
     /// these.
     fn is_given(&self, id: Id) -> bool {
         let (mut seen, mut open) = (BTreeSet::from([id]), vec![id]);
+        let mut computes = false;
         while let Some(id) = open.pop() {
             let node = self.from.node(id);
+            let whole = node.elem.is_integer() || node.elem == Elem::Bool;
             let fits = match &node.op {
                 Op::Argument(_) | Op::Weight(_) | Op::Iota { .. } | Op::Number(_) => true,
-                Op::Reshape | Op::Slice { .. } | Op::Compare(_) | Op::Cast | Op::Expand => true,
-                Op::Zip(_) | Op::Choose => node.elem.is_integer(),
+                Op::Reshape | Op::Slice { .. } => true,
+                Op::Cast => node.operands.iter().all(|own| self.from.node(*own).elem.is_integer()),
+                Op::Zip(_) | Op::Choose | Op::Compare(_) | Op::Expand => {
+                    computes = true;
+                    whole
+                }
                 _ => false,
             };
             if !fits {
@@ -180,7 +186,9 @@ impl Sorter<'_> {
             }
             open.extend(node.operands.iter().filter(|own| seen.insert(**own)));
         }
-        true
+        let whole = |id: &Id| !matches!(self.from.node(*id).elem, Elem::Of(of) if of.is_float());
+        !computes
+            || seen.iter().all(|id| whole(id) || matches!(self.from.node(*id).op, Op::Number(_)))
     }
 
     /// An operation on values of each edge, in the order of rows.

@@ -58,7 +58,11 @@ impl Builder {
         let elementwise = matches!(node.op, Op::Zip(_) | Op::Compare(_) | Op::Choose);
         let integers =
             node.operands.iter().all(|id| !matches!(self.elem(*id), Elem::Of(of) if of.is_float()));
-        if !(whole && alike && elementwise && integers) || depth == 0 {
+        // What is repeated has no place of its own under other extents.
+        let repeated = node.operands.iter().any(|id| {
+            matches!(self.graph.node(*id).op, Op::Expand) && self.number_of(*id).is_none()
+        });
+        if !(whole && alike && elementwise && integers) || repeated || depth == 0 {
             return Ok(None);
         }
         let mut operands = Vec::new();
@@ -258,7 +262,7 @@ impl Builder {
         if let [only] = cast[..] {
             return Ok(only);
         }
-        if let Some(starts) = self.from_zero(&cast)? {
+        if let Some(starts) = self.starts_behind_zero(&cast)? {
             return Ok(starts);
         }
         let Some(sum) = sum else {

@@ -51,7 +51,7 @@ impl Builder {
     }
 
     /// A 0 in front of running sums, which are starts of bags then; `None` for other parts.
-    pub(super) fn from_zero(&mut self, parts: &[Id]) -> Result<Option<Id>, Problem> {
+    pub(super) fn starts_behind_zero(&mut self, parts: &[Id]) -> Result<Option<Id>, Problem> {
         let [zero, rest] = parts else { return Ok(None) };
         let Some(Part { sums, first: 1 }) = self.part_of_sums(*rest) else { return Ok(None) };
         let is_zero = self.graph.node(*zero).elem.is_integer()

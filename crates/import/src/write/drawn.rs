@@ -9,7 +9,7 @@ use itertools::Itertools;
 const MOST_OFFSETS: u64 = 1 << 16;
 
 /// The bits of the greatest number that is drawn for positions to be computed of.
-const BITS: u32 = 31;
+const BITS: u32 = 29;
 
 /// Returns segments of about equal lengths as the source of an argument's elements; `None` if they are too many.
 pub(super) fn ascending(graph: &Graph, input: &Input, size: &str) -> Option<String> {

@@ -75,6 +75,13 @@ pub(crate) struct Input {
 #[derive(Default)]
 pub(crate) struct Inputs(pub(crate) Vec<Input>);
 
+impl Inputs {
+    /// Returns the element type of an input.
+    pub(super) fn dtype(&self, name: &str) -> Option<DType> {
+        self.0.iter().find(|own| own.name == name).map(|own| own.dtype)
+    }
+}
+
 impl Content {
     fn same(&self, other: &Content) -> bool {
         match (self, other) {

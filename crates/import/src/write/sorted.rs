@@ -101,6 +101,7 @@ impl Writer<'_> {
             _ => return Err(Problem::Positions("values of edges".to_owned())),
         };
         let positions = self.positions(by, rows)?;
+        let dtype = self.inputs.dtype(&values).unwrap_or(dtype);
         let wanted = format!("{values}.sorted");
         let content = Content::Sorted { values, positions };
         Ok(self.input(&wanted, Input { name: String::new(), dtype, extents, content, used }))

@@ -4,13 +4,17 @@
 use super::inputs::{Content, Input, Use};
 use super::{Condition, Writer};
 use crate::error::Problem;
-use crate::graph::{Id, Op, is_one, shown};
+use crate::graph::{Elem, Id, Op, is_one, shown};
 use crate::layout::{Base, Laid, live};
+use ember_language::sexp::deeper;
 use ember_model::{Extent, Whole, WholeOp};
 use ember_values::scalar::DType;
 
 /// The most operations in one expression.
 const OPERATIONS: usize = 256;
+
+/// The most comparisons within one another.
+const COMPARISONS: usize = 8;
 
 /// Returns the operation with this name.
 fn operation(name: &str, operands: Vec<Whole>) -> Option<Whole> {
@@ -19,51 +23,50 @@ fn operation(name: &str, operands: Vec<Whole>) -> Option<Whole> {
 
 /// A comparison as a number; `None` if there is none of this name.
 fn compared(word: &str, a: Whole, b: Whole) -> Option<Whole> {
-    let not = |x: Option<Whole>| operation("sub", vec![Whole::Number(1), x?]);
-    let both = |x: Option<Whole>, y: Option<Whole>| operation("mul", vec![x?, y?]);
+    // Numbers are equal if their difference is 0, even if it wraps.
+    let differs = |a, b, [yes, no]: [i64; 2]| {
+        let difference = operation("sub", vec![a, b])?;
+        operation("select", vec![difference, Whole::Number(yes), Whole::Number(no)])
+    };
     match word {
         "lt" | "le" => operation(word, vec![a, b]),
         "gt" => operation("lt", vec![b, a]),
         "ge" => operation("le", vec![b, a]),
-        "eq" => {
-            let at_most = operation("le", vec![a.clone(), b.clone()]);
-            both(at_most, operation("le", vec![b, a]))
-        }
-        "ne" => not(compared("eq", a, b)),
+        "eq" => differs(a, b, [0, 1]),
+        "ne" => differs(a, b, [1, 0]),
         _ => None,
     }
 }
 
 impl Writer<'_> {
-    /// Returns the place of whole numbers that need no statement unless they are computed with; `None` for others.
+    /// Returns the place of whole numbers, or of answers about them, that need no statement unless they are computed with;
+    /// `None` for others.
     pub(super) fn whole(&self, id: Id) -> Option<Laid> {
         let node = self.graph.node(id);
-        if !node.elem.is_integer() {
-            return None;
-        }
+        let whole = |id| self.is_whole(id, COMPARISONS);
         let fits = match (&node.op, &node.operands[..]) {
             (Op::Zip(word), [a, b]) => {
-                WholeOp::named(word).is_some() && self.is_whole(*a) && self.is_whole(*b)
+                WholeOp::named(word).is_some() && [a, b].iter().all(|own| whole(**own))
             }
-            (Op::Choose, [condition, x, y]) => {
-                self.is_whole(*condition) && self.is_whole(*x) && self.is_whole(*y)
-            }
+            (Op::Choose, [condition, x, y]) => [condition, x, y].iter().all(|own| whole(**own)),
             _ => false,
         };
+        let fits = fits && (node.elem.is_integer() || node.elem == Elem::Bool);
         fits.then(|| Laid::plain(Base::Whole(id), &node.shape, self.dtype_of(id)))
     }
 
-    fn is_whole(&self, id: Id) -> bool {
+    fn is_whole(&self, id: Id, depth: usize) -> bool {
         if let Some(Condition { word, a, b }) = self.conditions.get(&id) {
             let known = compared(word, Whole::Number(0), Whole::Number(0)).is_some();
-            return known && self.is_whole(*a) && self.is_whole(*b);
+            return known && depth > 0 && [a, b].iter().all(|own| self.is_whole(**own, depth - 1));
         }
         let Some(laid) = &self.laid[id.0] else { return false };
-        let held = matches!(
-            laid.base,
-            Base::View { .. } | Base::Constant { .. } | Base::Number(_) | Base::Whole(_)
-        );
-        held && !laid.dtype.is_float() && laid.in_order()
+        match laid.base {
+            Base::Whole(_) => laid.in_order(),
+            Base::View { .. } | Base::Constant { .. } => !laid.dtype.is_float() && laid.in_order(),
+            Base::Number(x) => x.fract() == 0.0,
+            _ => false,
+        }
     }
 
     /// Writes the statements of whole numbers that are computed with, and returns the name of a tensor of all of them in
@@ -133,18 +136,19 @@ impl Writer<'_> {
             let new = Input { name, dtype: x.dtype, extents, content, used };
             Ok(Some(Whole::Input(writer.input(wanted, new))))
         };
-        if x.dtype.is_float() || !x.in_order() {
+        if !x.in_order() {
             return Ok(None);
         }
         match &x.base {
-            Base::Number(n) => Ok(Some(Whole::Number(*n as i64))),
+            Base::Number(n) if n.fract() == 0.0 => Ok(Some(Whole::Number(*n as i64))),
+            Base::Whole(id) => self.operation(*id, x, shape, left),
+            _ if x.dtype.is_float() => Ok(None),
             Base::View { argument, parts } => {
                 let wanted = self.graph.arguments[*argument].name.clone();
                 let (argument, parts) = (*argument, parts.clone());
                 input(self, &wanted, Content::Argument { argument, parts, closed: None })
             }
             Base::Constant { name, tensor } => input(self, name, Content::Known(tensor.clone())),
-            Base::Whole(id) => self.operation(*id, x, shape, left),
             _ => Ok(None),
         }
     }
@@ -163,34 +167,34 @@ impl Writer<'_> {
             return Ok(None);
         }
         *left -= 1;
-        let axes = x.axes.clone();
-        let mut operand = |writer: &mut Self, of: Id| -> Result<Option<Whole>, Problem> {
-            let by = node.shape.len() - writer.graph.shape(of).len();
-            let laid =
-                writer.laid(of)?.shifted(by).renamed(|axis| axes.get(axis).copied().flatten());
-            writer.expression(&laid, shape, left)
+        let (word, operands) = match (&node.op, &node.operands[..]) {
+            (Op::Zip(word), operands) => (word.as_str(), operands),
+            (Op::Choose, operands) => ("select", operands),
+            _ => return Ok(None),
         };
-        Ok(match (&node.op, &node.operands[..]) {
-            (Op::Zip(word), [a, b]) => match (operand(self, *a)?, operand(self, *b)?) {
-                (Some(a), Some(b)) => operation(word, vec![a, b]),
-                _ => None,
-            },
-            (Op::Choose, [condition, a, b]) => {
-                let test = match self.conditions.get(condition).cloned() {
-                    Some(Condition { word, a, b }) => {
-                        match (operand(self, a)?, operand(self, b)?) {
-                            (Some(a), Some(b)) => compared(&word, a, b),
-                            _ => None,
-                        }
-                    }
-                    None => operand(self, *condition)?,
-                };
-                match (test, operand(self, *a)?, operand(self, *b)?) {
-                    (Some(test), Some(a), Some(b)) => operation("select", vec![test, a, b]),
-                    _ => None,
-                }
-            }
-            _ => None,
-        })
+        let dims = (node.shape.len(), &x.axes[..]);
+        let operands = operands.iter().map(|own| self.operand(*own, dims, shape, left));
+        let operands: Option<Vec<Whole>> = operands.collect::<Result<_, Problem>>()?;
+        Ok(operands.and_then(|operands| operation(word, operands)))
+    }
+
+    /// The expression of an operand, or of its answers, of an operation with so many dimensions, which are these of a shape.
+    fn operand(
+        &mut self,
+        id: Id,
+        (rank, axes): (usize, &[Option<usize>]),
+        shape: &[Extent],
+        left: &mut usize,
+    ) -> Result<Option<Whole>, Problem> {
+        if let Some(Condition { word, a, b }) = self.conditions.get(&id).cloned() {
+            let Some(rest) = left.checked_sub(1) else { return Ok(None) };
+            *left = rest;
+            let a = deeper(|| self.operand(a, (rank, axes), shape, left))?;
+            let b = deeper(|| self.operand(b, (rank, axes), shape, left))?;
+            return Ok(a.zip(b).and_then(|(a, b)| compared(&word, a, b)));
+        }
+        let laid = self.laid(id)?.shifted(rank - self.graph.shape(id).len());
+        let laid = laid.renamed(|axis| axes.get(axis).copied().flatten());
+        deeper(|| self.expression(&laid, shape, left))
     }
 }

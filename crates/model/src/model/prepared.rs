@@ -95,28 +95,37 @@ fn vector(reader: &mut Reader, item: &Sexp, role: Role) -> Option<String> {
     fits.then_some(name)
 }
 
-/// Reports inputs that are prepared of what is prepared in the same step, or later: first numbers are computed, then
-/// edges are sorted.
+/// The step in which an input is prepared: numbers are computed before edges are sorted.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Step {
+    Computed,
+    Sorted,
+}
+
+impl Source {
+    /// Returns the inputs that the source prepares others of, and the step in which it does.
+    fn prepares(&self) -> Option<(Vec<&str>, Step)> {
+        match self {
+            Source::Computed(whole) => Some((whole.inputs(), Step::Computed)),
+            Source::RunningSum { lengths } => Some((vec![lengths], Step::Computed)),
+            Source::RowOffsets { positions } => Some((vec![positions], Step::Sorted)),
+            Source::InRows { values, positions } => Some((vec![values, positions], Step::Sorted)),
+            _ => None,
+        }
+    }
+}
+
+/// Reports inputs that are prepared of what is prepared in the same step, or later.
 pub(super) fn once(reader: &mut Reader, spec: &DataSpec) {
-    let source = |name: &str| spec.sources.get(name).map(|(source, _)| source);
-    let is_sorted = |name: &&str| {
-        matches!(source(name), Some(Source::RowOffsets { .. } | Source::InRows { .. }))
-    };
-    let is_computed =
-        |name: &&str| matches!(source(name), Some(Source::Computed(_) | Source::RunningSum { .. }));
-    let is_prepared = |name: &&str| is_sorted(name) || is_computed(name);
+    let step = |name: &str| spec.sources.get(name).and_then(|(own, _)| own.prepares()).map(|p| p.1);
     for (name, (source, span)) in &spec.sources {
-        let (of, is_late, label): (Vec<&str>, &dyn Fn(&&str) -> bool, _) = match source {
-            Source::RowOffsets { positions } => (vec![positions], &is_sorted, "sorted once"),
-            Source::InRows { values, positions } => {
-                (vec![values, positions], &is_sorted, "sorted once")
-            }
-            Source::Computed(whole) => (whole.inputs(), &is_prepared, "computed first"),
-            Source::RunningSum { lengths } => (vec![lengths], &is_prepared, "computed first"),
-            _ => continue,
-        };
-        if let Some(other) = of.into_iter().find(is_late) {
+        let Some((of, own)) = source.prepares() else { continue };
+        if let Some(other) = of.into_iter().find(|of| step(of).is_some_and(|step| step >= own)) {
             let message = format!("`{name}` is made of `{other}`, which is prepared itself");
+            let label = match own {
+                Step::Computed => "computed first",
+                Step::Sorted => "sorted once",
+            };
             let error = Diagnostic::error(message, *span, label);
             reader.errors.push(error.with_help("name inputs whose data is given or drawn"));
         }
