@@ -316,6 +316,7 @@ WHOLE = {
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
     "div": _div,
+    "mod": lambda a, b: a - _div(a, b) * b,
     "floordiv": _floordiv,
     "floormod": lambda a, b: a - _floordiv(a, b) * b,
     "max": np.maximum,

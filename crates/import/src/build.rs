@@ -30,6 +30,8 @@ pub(crate) struct Builder {
     origin: Option<usize>,
     /// The nodes by what they compute, so that nothing is computed twice.
     known: BTreeMap<String, Id>,
+    /// Whole numbers under other extents, by the value and the extents; `None` for those that are not computed so.
+    reshaped: BTreeMap<(Id, String), Option<Id>>,
 }
 
 /// The result of an operation, or the reason why there is none.

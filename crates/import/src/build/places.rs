@@ -4,11 +4,9 @@ use super::{Builder, Built, misfit};
 use crate::error::Problem;
 use crate::graph::{Elem, Id, Op, count, is_one, shown};
 use crate::limits::RESULTS;
+use ember_language::sexp::deeper;
 use ember_model::Extent;
 use ember_values::scalar::DType;
-
-/// The most operations of whole numbers that are computed under other extents.
-const DEEPEST: usize = 8;
 
 impl Builder {
     /// Returns a dimension; negative ones count from the end.
@@ -34,7 +32,7 @@ impl Builder {
         if let (Op::Reshape, [of]) = (&self.graph.node(x).op, &self.graph.node(x).operands[..]) {
             return self.reshape(*of, shape);
         }
-        if let Some(inside) = self.reshaped_before(x, &shape, DEEPEST)? {
+        if let Some(inside) = self.reshaped_before(x, &shape)? {
             return Ok(inside);
         }
         if let Some(parts) = self.reshape_parts(x, &shape)? {
@@ -46,12 +44,18 @@ impl Builder {
 
     /// Whole numbers are computed under the extents in which they are needed, as positions are, so that what they are
     /// made of is seen under these extents, too.
-    fn reshaped_before(
-        &mut self,
-        x: Id,
-        shape: &[Extent],
-        depth: usize,
-    ) -> Result<Option<Id>, Problem> {
+    fn reshaped_before(&mut self, x: Id, shape: &[Extent]) -> Result<Option<Id>, Problem> {
+        let key = (x, shown(shape));
+        if let Some(done) = self.reshaped.get(&key) {
+            return Ok(*done);
+        }
+        let done = deeper(|| self.computed_under(x, shape))?;
+        self.reshaped.insert(key, done);
+        Ok(done)
+    }
+
+    /// An operation on whole numbers under other extents; `None` if it is none, or is not computed element by element.
+    fn computed_under(&mut self, x: Id, shape: &[Extent]) -> Result<Option<Id>, Problem> {
         let node = self.graph.node(x).clone();
         let whole = node.elem.is_integer() || node.elem == Elem::Bool;
         let alike = node.operands.iter().all(|id| self.graph.shape(*id) == node.shape);
@@ -62,12 +66,12 @@ impl Builder {
         let repeated = node.operands.iter().any(|id| {
             matches!(self.graph.node(*id).op, Op::Expand) && self.number_of(*id).is_none()
         });
-        if !(whole && alike && elementwise && integers) || repeated || depth == 0 {
+        if !(whole && alike && elementwise && integers) || repeated {
             return Ok(None);
         }
         let mut operands = Vec::new();
         for id in node.operands {
-            operands.push(match self.reshaped_before(id, shape, depth - 1)? {
+            operands.push(match self.reshaped_before(id, shape)? {
                 Some(done) => done,
                 None if self.number_of(id).is_some() => {
                     let (x, elem) = (self.number_of(id).unwrap_or(0.0), self.elem(id));

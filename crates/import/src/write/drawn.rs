@@ -117,6 +117,7 @@ fn range(whole: &Whole, element: &impl Fn(&str) -> Option<(i128, i128)>) -> Opti
         ("max", _) => corners(|a, b| Some(a.max(b))),
         ("min", _) => corners(|a, b| Some(a.min(b))),
         ("div" | "floordiv", [a, b]) if a.0 >= 0 && b.0 > 0 => corners(|a, b| a.checked_div(b)),
+        ("mod", [a, b]) if a.0 >= 0 && b.0 > 0 => Some((0, a.1.min(b.1 - 1))),
         ("floormod", [a, b]) if b.0 > 0 => {
             let whole = (0, b.1 - 1);
             Some(if a.0 >= 0 { (0, whole.1.min(a.1)) } else { whole })

@@ -21,10 +21,29 @@ fn operation(name: &str, operands: Vec<Whole>) -> Option<Whole> {
     WholeOp::named(name).map(|op| Whole::Apply(op, operands))
 }
 
+/// Returns true for what is 1 or 0.
+fn is_answer(whole: &Whole) -> bool {
+    match whole {
+        Whole::Apply(op, operands) => match op.name {
+            "lt" | "le" => true,
+            "min" | "max" => operands.iter().all(|own| deeper(|| is_answer(own))),
+            "select" => {
+                let [_, yes, no] = &operands[..] else { return false };
+                [yes, no].iter().all(|own| matches!(own, Whole::Number(0 | 1)))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 /// A comparison as a number; `None` if there is none of this name.
 fn compared(word: &str, a: Whole, b: Whole) -> Option<Whole> {
     // Numbers are equal if their difference is 0, even if it wraps.
     let differs = |a, b, [yes, no]: [i64; 2]| {
+        if yes == 1 && is_answer(&a) && b == Whole::Number(0) {
+            return Some(a);
+        }
         let difference = operation("sub", vec![a, b])?;
         operation("select", vec![difference, Whole::Number(yes), Whole::Number(no)])
     };

@@ -39,11 +39,16 @@ impl PartialEq for WholeOp {
 impl Eq for WholeOp {}
 
 /// The operations on whole numbers. A quotient by 0 is 0.
-pub const WHOLE_OPS: [WholeOp; 11] = [
+pub const WHOLE_OPS: [WholeOp; 12] = [
     WholeOp { name: "add", operands: 2, value: |x| BinaryOp::Add.i64(x[0], x[1]) },
     WholeOp { name: "sub", operands: 2, value: |x| BinaryOp::Sub.i64(x[0], x[1]) },
     WholeOp { name: "mul", operands: 2, value: |x| BinaryOp::Mul.i64(x[0], x[1]) },
     WholeOp { name: "div", operands: 2, value: |x| BinaryOp::Div.i64(x[0], x[1]) },
+    WholeOp {
+        name: "mod",
+        operands: 2,
+        value: |x| x[0].wrapping_sub(BinaryOp::Div.i64(x[0], x[1]).wrapping_mul(x[1])),
+    },
     WholeOp { name: "floordiv", operands: 2, value: |x| floor_div(x[0], x[1]) },
     WholeOp {
         name: "floormod",
