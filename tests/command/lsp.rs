@@ -253,8 +253,20 @@ fn places_are_explained_found_and_completed() {
     assert!(contains(&complete("(rule q \"x\" (f ?y ?z) => ?y :when ("), &["index", "at-most"]));
     assert!(contains(&complete("(rule q \"x\" (f ?y ?z) => ?y :for ?n (w"), &["wide-lanes"]));
     assert_eq!(complete("(schedule u \"x\" (saturate "), ["s", "d"]);
-    let steps =
-        ["saturate", "keep", "repeat", "seq", "until", "otherwise", "besides", "steps", "attempt"];
+    let steps = [
+        "saturate",
+        "keep",
+        "rank",
+        "choose",
+        "permute",
+        "repeat",
+        "seq",
+        "until",
+        "otherwise",
+        "besides",
+        "steps",
+        "attempt",
+    ];
     assert_eq!(complete("(schedule u \"x\" ("), steps);
     assert_eq!(complete("(steps u \"x\" ("), steps);
     assert_eq!(complete("(schedule u \"x\" (saturate (steps "), ["p"]);

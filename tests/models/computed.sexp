@@ -1,6 +1,6 @@
 ; Positions of every operation on whole numbers, on both sides of 0 and with a divisor of 0, and bags by their lengths.
 (model computed
-  (input table f32 (100 4))
+  (input table f32 (100 16))
   (input a i64 (6 1)) (input b i32 (5)) (input lengths i32 (bags))
   (input sums i64 (30)) (input products i32 (30)) (input quotients i64 (30)) (input down i64 (30))
   (input rest i64 (30)) (input least i64 (30)) (input most i64 (30)) (input chosen i64 (30))
