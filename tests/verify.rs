@@ -194,5 +194,7 @@ fn is_about_integers(rule: &Rule) -> bool {
     ];
     let asks = rule.guards.iter().any(|guard| ASKED.contains(&guard.what.name));
     let other = OTHERS.iter().any(|(name, _)| rule.name.as_str() == *name);
-    !other && (!rule.fors.is_empty() || asks)
+    // A parameter that is left open has a value that the rule holds for, whichever it is.
+    let draws = rule.fors.iter().any(|(_, call)| call.what.name != "setting");
+    !other && (draws || asks)
 }

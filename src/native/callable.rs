@@ -133,7 +133,7 @@ impl Computed {
             Whole::Number(n) => Computed::Number(*n),
             Whole::Input(name) => Computed::Input(name.clone()),
             Whole::Apply(op, operands) => {
-                deeper(|| Computed::Apply(op.name, operands.iter().map(Computed::of).collect()))
+                deeper(|| Computed::Apply(op.name(), operands.iter().map(Computed::of).collect()))
             }
         }
     }

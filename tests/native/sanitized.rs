@@ -17,7 +17,7 @@ const MOST: u64 = 500;
 
 /// Returns a model's text with small sizes.
 fn small(text: String) -> String {
-    let sizes = Regex::new(r"\((size [^ ()]+|nodes|edges) (\d+)\)").expect("a pattern");
+    let sizes = Regex::new(r"\((size [^ ()]+|nodes|edges|uniform 0) (\d+)\)").expect("a pattern");
     let smaller = |found: &Captures<'_>| {
         let size = found[2].parse::<u64>().map_or(MOST, |size| size.min(MOST));
         format!("({} {size})", &found[1])

@@ -20,6 +20,15 @@ use itertools::Itertools;
 /// Where the edges of each row start.
 const ROW_OFFSETS: &str = include_str!("preparation/row_offsets.scf");
 
+/// A whole number of an input, with the words TENSOR and INDICES to fill in.
+const ELEMENT: &str = include_str!("preparation/element.scf");
+
+/// A computed number, with the words INDICES, DTYPE and VALUE to fill in.
+const COMPUTED: &str = include_str!("preparation/computed.scf");
+
+/// A loop along a dimension, with the words VARIABLE, EXTENT and BODY to fill in.
+const ALONG: &str = include_str!("preparation/along.scf");
+
 /// Where bags of given lengths start.
 const RUNNING_SUM: &str = include_str!("preparation/running_sum.scf");
 
@@ -139,18 +148,25 @@ fn computed(whole: &Whole, instance: &Instance, wanted: &Tensor) -> Option<Prepa
             false => format!(" i{}", first + k),
         };
         let indices: String = own.iter().enumerate().map(index).collect();
-        format!("(scf.cast i64 (scf.load (at {}{indices})))", named(at))
+        filled(ELEMENT, &[("TENSOR", &named(at)), ("INDICES", &indices)])
     };
     let indices: String = (0..shape.len()).map(|k| format!(" i{k}")).collect();
-    let value = format!("(scf.cast {} {})", wanted.dtype, written(whole, &loaded));
-    let mut text = format!("(scf.store (at computed{indices}) {value})");
+    let (dtype, value) = (wanted.dtype.to_string(), written(whole, &loaded));
+    let mut text = filled(COMPUTED, &[("INDICES", &indices), ("DTYPE", &dtype), ("VALUE", &value)]);
     for (k, extent) in shape.iter().enumerate().rev() {
-        text = format!("(scf.for i{k} 0 {extent} 1 {text})");
+        let (variable, extent) = (format!("i{k}"), extent.to_string());
+        text = filled(ALONG, &[("VARIABLE", &variable), ("EXTENT", &extent), ("BODY", &text)]);
     }
     let read = of.iter().enumerate();
     let read = read.map(|(at, (_, tensor))| Operand::read(&named(at), (*tensor).clone()));
     let made = Operand::written("computed", wanted.dtype, shape.clone());
     Some(Prepare { text, operands: read.chain([made]).collect(), sizes: Vec::new() })
+}
+
+/// Returns the expression of a text, without its comment, with words filled in.
+fn filled(text: &str, words: &[(&str, &str)]) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with(';')).join(" ");
+    words.iter().fold(lines, |text, (word, own)| text.replacen(word, own, 1))
 }
 
 /// Writes a number with the operators of programs.
@@ -160,7 +176,7 @@ fn written(whole: &Whole, loaded: &impl Fn(&str) -> String) -> String {
         Whole::Input(name) => loaded(name),
         Whole::Apply(op, operands) => deeper(|| {
             let operands = operands.iter().map(|own| written(own, loaded)).join(" ");
-            format!("(scf.{} {operands})", op.name)
+            format!("(scf.{} {operands})", op.name())
         }),
     }
 }

@@ -49,7 +49,7 @@ pub use extent::Extent;
 pub use prepared::{Prepared, Preparing};
 pub use spec::{DataSpec, GraphFrom, Origin, Part as OriginPart, Source, Values};
 pub use uses::{IndexUse, OffsetsUse};
-pub use whole::{WHOLE_OPS, Whole, WholeOp};
+pub use whole::{Whole, WholeOp};
 
 use ember_language::diagnostic::{Checked, FileId, Sources, Span};
 use ember_language::rules::Definitions;

@@ -2,7 +2,8 @@
 
 use super::inputs::{Content, Input, Use};
 use crate::graph::Graph;
-use ember_model::Whole;
+use crate::words::DIV;
+use ember_model::{Whole, WholeOp};
 use itertools::Itertools;
 
 /// The lookups of a run whose offsets are drawn by the model, at most.
@@ -104,26 +105,21 @@ fn range(whole: &Whole, element: &impl Fn(&str) -> Option<(i128, i128)>) -> Opti
     };
     let of = |own| range(own, element);
     let operands = operands.iter().map(of).collect::<Option<Vec<(i128, i128)>>>()?;
-    let corners = |f: fn(i128, i128) -> Option<i128>| {
-        let [a, b] = operands[..] else { return None };
-        let all = [f(a.0, b.0), f(a.0, b.1), f(a.1, b.0), f(a.1, b.1)];
-        let all = all.into_iter().collect::<Option<Vec<i128>>>()?;
-        all.into_iter().minmax().into_option()
-    };
-    match (op.name, &operands[..]) {
-        ("add", _) => corners(i128::checked_add),
-        ("sub", _) => corners(i128::checked_sub),
-        ("mul", _) => corners(i128::checked_mul),
-        ("max", _) => corners(|a, b| Some(a.max(b))),
-        ("min", _) => corners(|a, b| Some(a.min(b))),
-        ("div" | "floordiv", [a, b]) if a.0 >= 0 && b.0 > 0 => corners(|a, b| a.checked_div(b)),
-        ("mod", [a, b]) if a.0 >= 0 && b.0 > 0 => Some((0, a.1.min(b.1 - 1))),
-        ("floormod", [a, b]) if b.0 > 0 => {
-            let whole = (0, b.1 - 1);
-            Some(if a.0 >= 0 { (0, whole.1.min(a.1)) } else { whole })
+    match (*op, &operands[..]) {
+        // What is monotone in each operand is least and greatest at the ends of their ranges.
+        (WholeOp::Scalar(op), [a, b]) if op.name() != DIV || (a.0 >= 0 && b.0 > 0) => {
+            let exact =
+                |a: i128, b: i128| op.checked(i64::try_from(a).ok()?, i64::try_from(b).ok()?);
+            let ends = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)];
+            let ends = ends.map(|(a, b)| exact(a, b).map(i128::from));
+            ends.into_iter().collect::<Option<Vec<i128>>>()?.into_iter().minmax().into_option()
         }
-        ("lt" | "le", _) => Some((0, 1)),
-        ("select", [_, a, b]) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (WholeOp::QuotientDown, [a, b]) if a.0 >= 0 && b.0 > 0 => Some((a.0 / b.1, a.1 / b.0)),
+        (WholeOp::Rest | WholeOp::RestDown, [a, b]) if a.0 >= 0 && b.0 > 0 => {
+            Some((0, a.1.min(b.1 - 1)))
+        }
+        (WholeOp::RestDown, [_, b]) if b.0 > 0 => Some((0, b.1 - 1)),
+        (WholeOp::Choice, [_, a, b]) => Some((a.0.min(b.0), a.1.max(b.1))),
         _ => None,
     }
 }

@@ -6,6 +6,7 @@ use super::{Condition, Writer};
 use crate::error::Problem;
 use crate::graph::{Elem, Id, Op, is_one, shown};
 use crate::layout::{Base, Laid, live};
+use crate::words::{MAX, MIN, SUB};
 use ember_language::sexp::deeper;
 use ember_model::{Extent, Whole, WholeOp};
 use ember_values::scalar::DType;
@@ -23,17 +24,15 @@ fn operation(name: &str, operands: Vec<Whole>) -> Option<Whole> {
 
 /// Returns true for what is 1 or 0.
 fn is_answer(whole: &Whole) -> bool {
+    let all = |operands: &[Whole]| operands.iter().all(|own| deeper(|| is_answer(own)));
     match whole {
-        Whole::Apply(op, operands) => match op.name {
-            "lt" | "le" => true,
-            "min" | "max" => operands.iter().all(|own| deeper(|| is_answer(own))),
-            "select" => {
-                let [_, yes, no] = &operands[..] else { return false };
-                [yes, no].iter().all(|own| matches!(own, Whole::Number(0 | 1)))
-            }
-            _ => false,
-        },
-        _ => false,
+        Whole::Number(n) => [0, 1].contains(n),
+        Whole::Input(_) => false,
+        Whole::Apply(WholeOp::Scalar(op), operands) => {
+            op.compares() || ([MAX, MIN].contains(&op.name()) && all(operands))
+        }
+        Whole::Apply(WholeOp::Choice, operands) => all(&operands[1..]),
+        Whole::Apply(..) => false,
     }
 }
 
@@ -44,8 +43,9 @@ fn compared(word: &str, a: Whole, b: Whole) -> Option<Whole> {
         if yes == 1 && is_answer(&a) && b == Whole::Number(0) {
             return Some(a);
         }
-        let difference = operation("sub", vec![a, b])?;
-        operation("select", vec![difference, Whole::Number(yes), Whole::Number(no)])
+        let difference = operation(SUB, vec![a, b])?;
+        let operands = vec![difference, Whole::Number(yes), Whole::Number(no)];
+        Some(Whole::Apply(WholeOp::Choice, operands))
     };
     match word {
         "lt" | "le" => operation(word, vec![a, b]),
@@ -186,15 +186,15 @@ impl Writer<'_> {
             return Ok(None);
         }
         *left -= 1;
-        let (word, operands) = match (&node.op, &node.operands[..]) {
-            (Op::Zip(word), operands) => (word.as_str(), operands),
-            (Op::Choose, operands) => ("select", operands),
+        let (op, operands) = match (&node.op, &node.operands[..]) {
+            (Op::Zip(word), operands) => (WholeOp::named(word), operands),
+            (Op::Choose, operands) => (Some(WholeOp::Choice), operands),
             _ => return Ok(None),
         };
         let dims = (node.shape.len(), &x.axes[..]);
         let operands = operands.iter().map(|own| self.operand(*own, dims, shape, left));
         let operands: Option<Vec<Whole>> = operands.collect::<Result<_, Problem>>()?;
-        Ok(operands.and_then(|operands| operation(word, operands)))
+        Ok(op.zip(operands).map(|(op, operands)| Whole::Apply(op, operands)))
     }
 
     /// The expression of an operand, or of its answers, of an operation with so many dimensions, which are these of a shape.

@@ -17,67 +17,85 @@ pub enum Whole {
     /// The elements of an input, repeated along dimensions that it lacks or has once.
     Input(String),
     /// An operation on the elements at the same place.
-    Apply(&'static WholeOp, Vec<Whole>),
+    Apply(WholeOp, Vec<Whole>),
 }
 
 /// An operation on whole numbers. `scf.NAME` is the operator that programs have for it.
-#[derive(Debug)]
-pub struct WholeOp {
-    /// The name.
-    pub name: &'static str,
-    /// The number of operands.
-    pub operands: usize,
-    value: fn(&[i64]) -> i64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WholeOp {
+    /// An operation that is one of scalars, too: sums, products, comparisons and the like.
+    Scalar(BinaryOp),
+    /// A quotient that is rounded down; 0 for a divisor of 0.
+    QuotientDown,
+    /// What a quotient that is rounded down leaves.
+    RestDown,
+    /// What a quotient that is truncated leaves.
+    Rest,
+    /// The second operand where the first is not 0, else the third.
+    Choice,
 }
 
-impl PartialEq for WholeOp {
-    fn eq(&self, other: &WholeOp) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for WholeOp {}
-
-/// The operations on whole numbers. A quotient by 0 is 0.
-pub const WHOLE_OPS: [WholeOp; 12] = [
-    WholeOp { name: "add", operands: 2, value: |x| BinaryOp::Add.i64(x[0], x[1]) },
-    WholeOp { name: "sub", operands: 2, value: |x| BinaryOp::Sub.i64(x[0], x[1]) },
-    WholeOp { name: "mul", operands: 2, value: |x| BinaryOp::Mul.i64(x[0], x[1]) },
-    WholeOp { name: "div", operands: 2, value: |x| BinaryOp::Div.i64(x[0], x[1]) },
-    WholeOp {
-        name: "mod",
-        operands: 2,
-        value: |x| x[0].wrapping_sub(BinaryOp::Div.i64(x[0], x[1]).wrapping_mul(x[1])),
-    },
-    WholeOp { name: "floordiv", operands: 2, value: |x| floor_div(x[0], x[1]) },
-    WholeOp {
-        name: "floormod",
-        operands: 2,
-        value: |x| x[0].wrapping_sub(floor_div(x[0], x[1]).wrapping_mul(x[1])),
-    },
-    WholeOp { name: "max", operands: 2, value: |x| BinaryOp::Max.i64(x[0], x[1]) },
-    WholeOp { name: "min", operands: 2, value: |x| BinaryOp::Min.i64(x[0], x[1]) },
-    WholeOp { name: "lt", operands: 2, value: |x| i64::from(x[0] < x[1]) },
-    WholeOp { name: "le", operands: 2, value: |x| i64::from(x[0] <= x[1]) },
-    WholeOp { name: "select", operands: 3, value: |x| if x[0] != 0 { x[1] } else { x[2] } },
+/// The operations that are not of scalars, with their names.
+const OTHERS: [(WholeOp, &str); 4] = [
+    (WholeOp::QuotientDown, "floordiv"),
+    (WholeOp::RestDown, "floormod"),
+    (WholeOp::Rest, "mod"),
+    (WholeOp::Choice, "select"),
 ];
 
+/// The quotient, truncated; 0 for a divisor of 0.
+fn truncated(a: i64, b: i64) -> i64 {
+    if b == 0 { 0 } else { a.wrapping_div(b) }
+}
+
 /// The quotient, rounded down.
-fn floor_div(a: i64, b: i64) -> i64 {
-    let quotient = BinaryOp::Div.i64(a, b);
+fn down(a: i64, b: i64) -> i64 {
+    let quotient = truncated(a, b);
     let rest = a.wrapping_sub(quotient.wrapping_mul(b));
     quotient.wrapping_sub(i64::from(rest != 0 && (rest < 0) != (b < 0) && b != 0))
 }
 
 impl WholeOp {
+    /// Iterates over all operations. Those of scalars are the ones that integer arithmetic has.
+    pub fn all() -> impl Iterator<Item = WholeOp> {
+        let scalar = BinaryOp::ALL.into_iter().filter(|op| op.solver().is_some());
+        scalar.map(WholeOp::Scalar).chain(OTHERS.into_iter().map(|(op, _)| op))
+    }
+
     /// Returns the operation with this name.
-    pub fn named(name: &str) -> Option<&'static WholeOp> {
-        const { &WHOLE_OPS }.iter().find(|op| op.name == name)
+    pub fn named(name: &str) -> Option<WholeOp> {
+        WholeOp::all().find(|op| op.name() == name)
+    }
+
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        match self {
+            WholeOp::Scalar(op) => op.name(),
+            _ => OTHERS.iter().find(|(op, _)| *op == self).map_or("", |(_, name)| name),
+        }
+    }
+
+    /// Returns the number of operands.
+    pub fn operands(self) -> usize {
+        if self == WholeOp::Choice { 3 } else { 2 }
     }
 
     /// Returns the result for operands, of which there are as many as the operation has.
-    pub fn of(&self, operands: &[i64]) -> i64 {
-        (self.value)(operands)
+    pub fn of(self, operands: &[i64]) -> i64 {
+        match (self, operands) {
+            (WholeOp::Scalar(op), [a, b]) => op.i64(*a, *b),
+            (WholeOp::QuotientDown, [a, b]) => down(*a, *b),
+            (WholeOp::RestDown, [a, b]) => a.wrapping_sub(down(*a, *b).wrapping_mul(*b)),
+            (WholeOp::Rest, [a, b]) => a.wrapping_sub(truncated(*a, *b).wrapping_mul(*b)),
+            (WholeOp::Choice, [condition, a, b]) => {
+                if *condition != 0 {
+                    *a
+                } else {
+                    *b
+                }
+            }
+            _ => 0,
+        }
     }
 }
 
@@ -115,7 +133,7 @@ impl fmt::Display for Whole {
             Whole::Number(n) => write!(f, "{n}"),
             Whole::Input(name) => f.write_str(name),
             Whole::Apply(op, operands) => deeper(|| {
-                write!(f, "({}", op.name)?;
+                write!(f, "({}", op.name())?;
                 operands.iter().try_for_each(|own| write!(f, " {own}"))?;
                 f.write_str(")")
             }),
@@ -161,13 +179,13 @@ fn read(reader: &mut Reader, item: &Sexp) -> Option<Whole> {
     let read: Vec<Option<Whole>> =
         operands.iter().map(|own| deeper(|| read(reader, own))).collect();
     let Some(op) = WholeOp::named(head) else {
-        let names = WHOLE_OPS.iter().map(|op| op.name);
+        let names = WholeOp::all().map(WholeOp::name);
         let error = suggest::unknown("operation on whole numbers", head, item.span, names);
         reader.errors.push(error);
         return None;
     };
-    if operands.len() != op.operands {
-        let label = format!("{} operands, where `{head}` has {}", operands.len(), op.operands);
+    if operands.len() != op.operands() {
+        let label = format!("{} operands, where `{head}` has {}", operands.len(), op.operands());
         reader.error(item.span, "another number of operands", label);
         return None;
     }
