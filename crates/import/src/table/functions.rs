@@ -279,7 +279,7 @@ fn elements(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Probl
             let (x, y) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
             b.zip(given.word(0)?, x, y)?
         }
-        "whole" => {
+        "integer" => {
             let (x, y) = (given.tensor(b, 1)?, given.tensor(b, 2)?);
             b.whole(given.word(0)?, x, y)?
         }

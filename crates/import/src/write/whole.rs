@@ -9,6 +9,7 @@ use crate::layout::{Base, Laid, live};
 use crate::words::{MAX, MIN, SUB};
 use ember_language::sexp::deeper;
 use ember_model::{Extent, Whole, WholeOp};
+use ember_values::operation::Comparison;
 use ember_values::scalar::DType;
 
 /// The most operations in one expression.
@@ -38,23 +39,21 @@ fn is_answer(whole: &Whole) -> bool {
 
 /// A comparison as a number; `None` if there is none of this name.
 fn compared(word: &str, a: Whole, b: Whole) -> Option<Whole> {
-    // Numbers are equal if their difference is 0, even if it wraps.
-    let differs = |a, b, [yes, no]: [i64; 2]| {
-        if yes == 1 && is_answer(&a) && b == Whole::Number(0) {
-            return Some(a);
-        }
-        let difference = operation(SUB, vec![a, b])?;
-        let operands = vec![difference, Whole::Number(yes), Whole::Number(no)];
-        Some(Whole::Apply(WholeOp::Choice, operands))
-    };
-    match word {
-        "lt" | "le" => operation(word, vec![a, b]),
-        "gt" => operation("lt", vec![b, a]),
-        "ge" => operation("le", vec![b, a]),
-        "eq" => differs(a, b, [0, 1]),
-        "ne" => differs(a, b, [1, 0]),
-        _ => None,
+    let comparison = Comparison::ALL.iter().find(|own| own.word() == word)?;
+    if let Some(op) = WholeOp::named(word) {
+        return Some(Whole::Apply(op, vec![a, b]));
     }
+    if let Some(op) = WholeOp::named(comparison.swapped().word()) {
+        return Some(Whole::Apply(op, vec![b, a]));
+    }
+    // Numbers are equal if their difference is 0, even if it wraps.
+    let [differing, equal] = if comparison.holds(&0, &0) { [0, 1] } else { [1, 0] };
+    if differing == 1 && is_answer(&a) && b == Whole::Number(0) {
+        return Some(a);
+    }
+    let operands =
+        vec![operation(SUB, vec![a, b])?, Whole::Number(differing), Whole::Number(equal)];
+    Some(Whole::Apply(WholeOp::Choice, operands))
 }
 
 impl Writer<'_> {
