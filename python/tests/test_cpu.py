@@ -315,7 +315,7 @@ def test_every_operation_on_positions_is_that_of_the_simulated_program():
     path = IMPORTS.parent / "models" / "computed.sexp"
     draw = np.random.default_rng(3)
     inputs = [
-        draw.random((100, 4), np.float32),
+        draw.random((100, 16), np.float32),
         draw.integers(-8, 41, (6, 1)),
         draw.integers(-3, 8, 5).astype(np.int32),
         np.array([4, 0, 26], np.int32),
