@@ -31,7 +31,9 @@ impl Builder {
         let shape = self.shape(x);
         self.axis(axis, shape.len())?;
         if shape.len() != 1 || !self.elem(x).is_integer() {
-            return Err(misfit("running sums of whole numbers in one dimension are known alone"));
+            return Err(misfit(
+                "running sums have no counterpart, besides those of whole numbers in one dimension",
+            ));
         }
         let sums = self.sums(x)?;
         self.slice(sums, 0, 1, i64::MAX, 1)
