@@ -96,9 +96,9 @@ pub fn bound(demand: &Demand, machine: &Machine) -> Bound {
 /// The cores that a demand is divided among.
 #[derive(Clone, Copy, Debug)]
 pub struct Workers {
-    /// Those that work on it.
+    /// The cores that work on it.
     pub working: u64,
-    /// Those whose shares of the memory system it may use, at least as many.
+    /// The cores whose shares of the memory system it may use, at least as many.
     pub cores: u64,
 }
 

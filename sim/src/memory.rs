@@ -80,7 +80,7 @@ pub(crate) struct Memory {
     tlb: Tlb,
     /// The core's prefetcher, if it has one.
     prefetcher: Option<Prefetcher>,
-    /// What all cores share.
+    /// The parts that all cores share.
     shared: Rc<RefCell<Shared>>,
     l1_latency: u64,
     l2_latency: u64,

@@ -90,7 +90,7 @@ pub struct Place {
 pub struct Made {
     /// The input.
     pub input: String,
-    /// What it is made of.
+    /// The inputs that it is made of, and how.
     #[serde(flatten)]
     pub by: MadeBy,
 }
@@ -119,7 +119,7 @@ pub enum MadeBy {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Computed {
-    /// The same number everywhere.
+    /// A number, for every element.
     Number(i64),
     /// The elements of an input, repeated along dimensions that it lacks or has once.
     Input(String),

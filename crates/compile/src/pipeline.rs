@@ -61,7 +61,7 @@ pub struct Options {
     /// for that of the schedule. For programs that only serve for comparison (other schedules, and the search without a
     /// rule set), it ranks half as many.
     pub candidates: Option<usize>,
-    /// What parameters of rules and schedules are set to.
+    /// The values that parameters of rules and schedules are set to.
     pub settings: Settings,
     /// The most cycles of a program's run.
     pub cycle_limit: u64,

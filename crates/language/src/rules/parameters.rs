@@ -20,7 +20,7 @@ const PERMUTATION: &str = "permutation";
 /// The relations of conditions between parameters.
 pub(super) const RELATIONS: [&str; 4] = ["at-most", "below", "distinct", "divides"];
 
-/// What users set parameters to, as they write it, by name. Other parameters have their defaults.
+/// The values that users set parameters to, as they write them, by name. Other parameters have their defaults.
 pub type Settings = BTreeMap<String, String>;
 
 /// A parameter.
@@ -28,7 +28,7 @@ pub type Settings = BTreeMap<String, String>;
 pub struct Parameter {
     /// Its name.
     pub name: Symbol,
-    /// What it decides.
+    /// The decision that it stands for.
     pub doc: String,
     /// The values that it may take.
     pub values: Values,
@@ -87,7 +87,7 @@ pub struct Parameters {
     pub all: Vec<Parameter>,
     /// The conditions on them.
     pub known: Vec<Known>,
-    /// What they are set to; `None` if every value counts, as for a proof of rules.
+    /// The values that they are set to; `None` if every value counts, as for a proof of rules.
     set: Option<BTreeMap<Symbol, Value>>,
 }
 

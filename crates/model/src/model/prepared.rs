@@ -12,7 +12,7 @@ use ember_language::sexp::Sexp;
 pub struct Prepared {
     /// The input.
     pub input: TensorId,
-    /// What it is made of.
+    /// The inputs that it is made of, and how.
     pub by: Preparing,
 }
 

@@ -12,7 +12,7 @@ use std::fmt;
 /// Whole numbers of 64 bits, computed of those in inputs. Sums, differences and products wrap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whole {
-    /// The same number everywhere.
+    /// A number, for every element.
     Number(i64),
     /// The elements of an input, repeated along dimensions that it lacks or has once.
     Input(String),
@@ -27,9 +27,9 @@ pub enum WholeOp {
     Scalar(BinaryOp),
     /// A quotient that is rounded down; 0 for a divisor of 0.
     QuotientDown,
-    /// What a quotient that is rounded down leaves.
+    /// The rest of a quotient that is rounded down.
     RestDown,
-    /// What a quotient that is truncated leaves.
+    /// The rest of a quotient that is truncated.
     Rest,
     /// The second operand where the first is not 0, else the third.
     Choice,
