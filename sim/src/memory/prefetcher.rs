@@ -38,7 +38,8 @@ impl Prefetcher {
 
     /// Observes a miss of the first-level cache, and whether the second-level cache missed it, too; returns the lines to
     /// prefetch. A stream that has just been confirmed fills its distance; each further line of it adds one. Lines that
-    /// someone else has brought into the second-level cache begin no stream.
+    /// someone else has brought into the second-level cache begin no stream. A falling stream ends at the first line of
+    /// memory.
     pub(super) fn observe(&mut self, line: u64, missed: bool) -> impl Iterator<Item = u64> + use<> {
         self.clock += 1;
         let (clock, ahead) = (self.clock, self.ahead);
@@ -63,7 +64,7 @@ impl Prefetcher {
         } else if missed && let Some(oldest) = self.streams.iter_mut().min_by_key(|s| s.used) {
             *oldest = Stream { last: line, used: clock, ..Stream::default() };
         }
-        fetched.map(move |n| line.wrapping_add_signed(stride * n as i64))
+        fetched.filter_map(move |n| line.checked_add_signed(stride * n as i64))
     }
 }
 
@@ -88,6 +89,10 @@ mod tests {
         for line in 200..210 {
             assert!(seen(line, false).is_empty(), "lines that others have brought");
         }
+        for line in [6, 5, 4] {
+            assert!(seen(line, true).is_empty());
+        }
+        assert_eq!(seen(3, true), [2, 1, 0], "a stream that falls to the first line");
         core.prefetch_streams = 0;
         assert!(Prefetcher::new(&core).is_none());
     }
