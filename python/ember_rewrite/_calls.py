@@ -58,6 +58,7 @@ class _Writer:
         self.names: dict[str, Any] = {"np": np, "Misfit": Misfit, "messages": self.messages, "misfit": self._misfit}
         self.names |= {"sorted_by": _sorted_by, "order_of": _order_of, "ends_of": _ends_of}
         self.names |= {"as_positions": _as_positions, "whole": WHOLE, "as_input": _as_input}
+        self.names |= {"element": _element}
         self.arrays: set[str] = set()
         """The variables that are arrays, whatever the arguments are."""
         if tensors:
@@ -224,6 +225,9 @@ class _Writer:
             return f"np.int64({expression})"
         if isinstance(expression, str):
             return f"{self.array(expression)}.astype(np.int64)"
+        if isinstance(expression, dict):
+            place = self.whole(expression["place"])
+            return f"element({self.array(expression['element'])}, {place}, {expression['element']!r})"
         word, operands = expression
         return f"whole[{word!r}]({', '.join(map(self.whole, operands))})"
 
@@ -298,6 +302,14 @@ def _ends_of(lengths: np.ndarray, dtype: str) -> np.ndarray:
     ends = np.zeros(len(lengths) + 1, dtype)
     np.cumsum(lengths, out=ends[1:])
     return ends
+
+
+def _element(numbers: np.ndarray, places: np.ndarray, name: str) -> np.ndarray:
+    """Returns whole numbers at places in row-major order."""
+    outside = (places < 0) | (places >= numbers.size)
+    if outside.any():
+        raise EmberError(f"`{name}` has no element {places[outside].flat[0]}")
+    return numbers.reshape(-1)[places].astype(np.int64)
 
 
 def _floordiv(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -302,7 +302,7 @@ def test_inputs_that_need_gradients_are_pytorchs(bag):
         assert torch.equal(bag(table, indices, offsets), torch.from_numpy(summed(*batch())))
 
 
-@pytest.mark.parametrize("name", ["hashed", "batched"])
+@pytest.mark.parametrize("name", ["hashed", "batched", "looked_up", "spans"])
 def test_positions_are_computed_before_the_call(export, name):
     own = export(name)
     called = ember_rewrite.compile(own.path, target="cpu")(*own.inputs)
@@ -319,6 +319,7 @@ def test_every_operation_on_positions_is_that_of_the_simulated_program():
         draw.integers(-8, 41, (6, 1)),
         draw.integers(-3, 8, 5).astype(np.int32),
         np.array([4, 0, 26], np.int32),
+        draw.integers(0, 100, (2, 3)).astype(np.int32),
     ]
     simulated = ember_rewrite.compile(path)(*inputs)
     for found, wanted in zip(ember_rewrite.compile(path, target="cpu")(*inputs), simulated, strict=True):

@@ -123,6 +123,13 @@ pub enum Computed {
     Number(i64),
     /// The elements of an input, repeated along dimensions that it lacks or has once.
     Input(String),
+    /// An input, and the place of the element in row-major order.
+    Element {
+        /// The input.
+        element: String,
+        /// The place.
+        place: Box<Computed>,
+    },
     /// The name of an operation, and its operands.
     Apply(&'static str, Vec<Computed>),
 }
@@ -132,6 +139,10 @@ impl Computed {
         match whole {
             Whole::Number(n) => Computed::Number(*n),
             Whole::Input(name) => Computed::Input(name.clone()),
+            Whole::Element(name, place) => deeper(|| Computed::Element {
+                element: name.clone(),
+                place: Box::new(Computed::of(place)),
+            }),
             Whole::Apply(op, operands) => {
                 deeper(|| Computed::Apply(op.name(), operands.iter().map(Computed::of).collect()))
             }

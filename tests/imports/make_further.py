@@ -168,6 +168,47 @@ class Batched(nn.Module):
         return torch.zeros_like(x).index_add(0, edges[1], x[edges[0]])
 
 
+class Spans(nn.Module):
+    "the last items of histories by their lengths, segments of which some are empty, folds without the row that is there"
+
+    def __init__(self):
+        super().__init__()
+        self.items = nn.Parameter(torch.randn(20, 4) * 0.5)
+
+    def forward(self, history, lengths, x, edges, starts):
+        last = F.embedding(history, self.items).gather(1, (lengths - 1).view(-1, 1, 1).expand(-1, 1, 4)).squeeze(1)
+        rows = x[edges[0]]
+        means = [torch.segment_reduce(rows, "mean", offsets=starts, initial=n) for n in (0, 0.5)]
+        index = edges[1].unsqueeze(1).expand_as(rows)
+        alone = [x.scatter_reduce(0, index, rows, r, include_self=False) for r in ("sum", "mean", "amax", "amin")]
+        return last, torch.cat(means, -1), torch.cat(alone, -1)
+
+
+class LookedUp(nn.Module):
+    "positions that are looked up, a position of its own for each element, positions that count from the end"
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("group", torch.randint(0, 6, (30,), generator=g))
+        self.groups = nn.Parameter(torch.randn(6, 4) * 0.5)
+        self.items = nn.Parameter(torch.randn(30, 4) * 0.5)
+
+    def forward(self, history, lengths, target, grid, row, column):
+        last = history.gather(1, (lengths - 1).unsqueeze(1)).squeeze(1)
+        scores = F.log_softmax(F.embedding(last, self.items) @ self.items.t(), -1)
+        items = F.embedding(history, self.items) + F.embedding(self.group[history], self.groups)
+        places = torch.arange(3).unsqueeze(1) * 4 + torch.arange(4)
+        return (
+            scores.gather(1, target.unsqueeze(1)).squeeze(1),
+            items,
+            grid[row - 1, column - 2],
+            grid[:, row, column],
+            torch.take_along_dim(items, target.remainder(6).view(5, 1, 1), 1),
+            items.gather(2, row.view(1, 7, 1).expand(5, -1, 3)[:, :6]),
+            F.embedding(places, self.items),
+        )
+
+
 class Masked(nn.Module):
     "selects edges by a mask"
 
@@ -203,6 +244,12 @@ MODELS = {
         None,
     ),
     "batched": (Batched(), (N(15, 4), R(5, 2, 20), R(3, 20)), None),
+    "spans": (
+        Spans(),
+        (R(20, 5, 6), R(6, 5) + 1, N(9, 4), torch.stack([R(9, 12), R(5, 12)]), torch.tensor([0, 3, 3, 8, 12])),
+        None,
+    ),
+    "looked_up": (LookedUp(), (R(30, 5, 6), R(6, 5) + 1, R(30, 5), N(3, 4, 5), R(3, 7), R(4, 7)), None),
     "bad/rounded": (Rounded(), (torch.rand(5, generator=g),), None),
     "bad/masked": (Masked(), (N(7, 4), EDGES), None),
     "bad/overwritten": (InPlace(), (N(3, 4),), None),

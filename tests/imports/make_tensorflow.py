@@ -156,6 +156,16 @@ def select():
     def f(x, y): return tf.raw_ops.Select(condition=tf.reduce_sum(x, axis=1) > 0.0, x=x, y=y)
     return tf.function(f, input_signature=[S([4, 4], fl)] * 2), (f32(4, 4), f32(4, 4))
 
+def batched():
+    "positions of each sequence, the last of which its length says, and bags of given lengths"
+    table = var(30, 4)
+    def f(x, places, history, lengths, ids, bags):
+        last = tf.gather_nd(history, tf.stack([tf.range(5, dtype=i64), lengths - 1], 1))
+        rows = tf.RaggedTensor.from_row_lengths(tf.gather(table, ids), bags, validate=False)
+        return tf.gather(x, places, batch_dims=1), tf.gather(table, last), tf.reduce_sum(rows, axis=1)
+    return tf.function(f, input_signature=[S([5, 6, 4], fl), S([5, 3], i64), S([5, 6], i64), S([5], i64), S([12], i64), S([4], i64)]), \
+        (f32(5, 6, 4), r.integers(0, 6, (5, 3)), r.integers(0, 30, (5, 6)), r.integers(1, 7, 5), r.integers(0, 30, 12), np.array([3, 0, 5, 4]))
+
 where = np.array([[0,0],[0,1],[0,2],[1,0],[2,0],[2,1],[2,3],[3,0],[3,1],[4,0],[4,1],[4,2]], np.int64)
 MODELS = {
     **{f"tf_lookup_{c}": lambda c=c: lookup(c, True) for c in ("sum", "mean", "sqrtn")},
@@ -168,6 +178,7 @@ MODELS = {
     "tf_gcn": gcn, "tf_sage": sage, "tf_gat": gat, "tf_towers": lambda: towers(True), "tf_dlrm": dlrm,
     "tf_attention": attention, "tf_keras": keras_dense, "tf_elements": elements, "tf_transe": transe,
     "tf_sparse_matmul": sparse_matmul, "tf_scatter": scatter, "tf_select": select,
+    "tf_batched": batched,
 }
 out = sys.argv[1]; os.makedirs(out, exist_ok=True)
 for n, make in MODELS.items():

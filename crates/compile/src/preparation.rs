@@ -136,12 +136,19 @@ fn computed(whole: &Whole, instance: &Instance, wanted: &Tensor) -> Option<Prepa
         .into_iter()
         .map(|name| Some((name, instance.tensors.get(name)?)))
         .collect::<Option<_>>()?;
-    let shape = broadcast(of.iter().map(|(_, tensor)| &tensor.shape[..]))?;
-    // Names of the model may be words of the program.
+    let in_place = whole.in_place();
+    let spread = of.iter().filter(|(name, _)| in_place.contains(name));
+    let shape = broadcast(spread.map(|(_, tensor)| &tensor.shape[..]))?;
+    // Names of the model may be words of the program, which has one row of what is read at computed places.
     let named = |at: usize| format!("of{at}");
-    let loaded = |name: &str| {
+    let in_a_row = |at: usize| format!("row{at}");
+    let loaded = |name: &str, place: Option<String>| {
         let found = of.iter().enumerate().find(|(_, (own, _))| *own == name);
         let (at, own) = found.map_or((0, &[][..]), |(at, (_, tensor))| (at, &tensor.shape[..]));
+        if let Some(place) = place {
+            let indices = format!(" {place}");
+            return filled(ELEMENT, &[("TENSOR", &in_a_row(at)), ("INDICES", &indices)]);
+        }
         let first = shape.len() - own.len();
         let index = |(k, n): (usize, &u64)| match *n == 1 && shape[first + k] != 1 {
             true => " 0".to_owned(),
@@ -157,8 +164,14 @@ fn computed(whole: &Whole, instance: &Instance, wanted: &Tensor) -> Option<Prepa
         let (variable, extent) = (format!("i{k}"), extent.to_string());
         text = filled(ALONG, &[("VARIABLE", &variable), ("EXTENT", &extent), ("BODY", &text)]);
     }
-    let read = of.iter().enumerate();
-    let read = read.map(|(at, (_, tensor))| Operand::read(&named(at), (*tensor).clone()));
+    let at_places =
+        |name: &str| whole.parts().any(|own| matches!(own, Whole::Element(of, _) if of == name));
+    let read = of.iter().enumerate().flat_map(|(at, (name, tensor))| {
+        let own = in_place.contains(name).then(|| Operand::read(&named(at), (*tensor).clone()));
+        let row = || Tensor { shape: vec![tensor.len()], ..(*tensor).clone() };
+        let row = at_places(name).then(|| Operand::read(&in_a_row(at), row()));
+        own.into_iter().chain(row)
+    });
     let made = Operand::written("computed", wanted.dtype, shape.clone());
     Some(Prepare { text, operands: read.chain([made]).collect(), sizes: Vec::new() })
 }
@@ -170,10 +183,11 @@ fn filled(text: &str, words: &[(&str, &str)]) -> String {
 }
 
 /// Writes a number with the operators of programs.
-fn written(whole: &Whole, loaded: &impl Fn(&str) -> String) -> String {
+fn written(whole: &Whole, loaded: &impl Fn(&str, Option<String>) -> String) -> String {
     match whole {
         Whole::Number(n) => n.to_string(),
-        Whole::Input(name) => loaded(name),
+        Whole::Input(name) => loaded(name, None),
+        Whole::Element(name, place) => deeper(|| loaded(name, Some(written(place, loaded)))),
         Whole::Apply(op, operands) => deeper(|| {
             let operands = operands.iter().map(|own| written(own, loaded)).join(" ");
             format!("(scf.{} {operands})", op.name())

@@ -11,6 +11,8 @@ mod segments;
 mod sizes;
 mod sums;
 
+pub(crate) use dimensions::Lookup;
+
 use crate::error::Problem;
 use crate::graph::{Elem, Graph, Id, Node, Op, Origin, Weight, count, is_one, shown};
 use crate::limits::{DIMENSIONS, NODES};

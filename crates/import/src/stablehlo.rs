@@ -200,8 +200,14 @@ impl Reader<'_> {
             };
             let mut operands = Vec::new();
             for name in &statement.operands {
-                let found = scope.get(name).cloned();
-                operands.push(found.ok_or_else(|| at(Problem::Order(name.clone())))?);
+                // Operations with regions, such as loops, name more than their operands.
+                let missing = || match statement.operation.starts_with("stablehlo.")
+                    && !self.table.has(&statement.operation)
+                {
+                    true => self.table.unknown(&statement.operation),
+                    false => Problem::Order(name.clone()),
+                };
+                operands.push(scope.get(name).cloned().ok_or_else(|| at(missing()))?);
             }
             let results = match (statement.operation.as_str(), &statement.callee) {
                 ("return" | "func.return", _) => return Ok(operands),

@@ -141,10 +141,15 @@ impl Table {
         self.views.iter().any(|own| own == operator)
     }
 
+    /// Returns the error of an operator without a row.
+    pub(crate) fn unknown(&self, operator: &str) -> Problem {
+        Problem::unknown(operator, self.rows.keys().map(String::as_str))
+    }
+
     /// Applies the first row that fits a call.
     pub(crate) fn apply(&self, builder: &mut Builder, call: &Call) -> Result<Item, Problem> {
         let Some(rows) = self.rows.get(self.named(call.operator)) else {
-            return Err(Problem::unknown(call.operator, self.rows.keys().map(String::as_str)));
+            return Err(self.unknown(call.operator));
         };
         for row in rows {
             if let Some(scope) = self.fit(row, call) {

@@ -242,7 +242,10 @@ impl Writer<'_> {
             Op::Expand => self.expand(operand(0)?, &shape)?,
             Op::Slice { axis, first } => self.slice(operand(0)?, (*axis, *first), &shape)?,
             Op::Concat(axis) => self.concat(&node.operands, *axis, &shape)?,
-            Op::Gather => self.gather(operand(0)?, operand(1)?)?,
+            Op::Gather => match self.whole(id) {
+                Some(laid) => laid,
+                None => self.gather(operand(0)?, operand(1)?)?,
+            },
             Op::Scatter(word) => self.scatter(word, operand(0)?, operand(1)?, operand(2)?)?,
             Op::Ordered { rows } => self.ordered(operand(0)?, operand(1)?, rows)?,
             Op::Sums => self.sums(operand(0)?, &shape)?,

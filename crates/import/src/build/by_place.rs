@@ -7,8 +7,10 @@ use crate::graph::{Elem, Id, Op, is_one};
 use crate::words::{ADD, DIV, MAX, MIN, MUL};
 use crate::write::known;
 use ember_model::Extent;
+use ember_targets::tensor::{Data, Tensor};
 use ember_values::operation::Comparison;
 use ember_values::scalar::DType;
+use std::collections::BTreeSet;
 
 /// The most columns of positions that are looked up one by one.
 const COLUMNS: u64 = 128;
@@ -32,12 +34,94 @@ impl Builder {
         self.compare("eq", index, places)
     }
 
+    /// Elements of a dimension at positions of which each matrix of a batch has its own; so many dimensions are the batch.
+    pub(crate) fn gather_each(&mut self, x: Id, axis: i64, index: Id, batch: i64) -> Built {
+        let rank = self.shape(x).len();
+        let (axis, given) = (self.axis(axis, rank)?, self.shape(index));
+        let batch = if batch < 0 { batch.saturating_add(given.len() as i64) } else { batch };
+        if usize::try_from(batch) != Ok(axis) {
+            return Err(misfit("positions in another dimension than the one behind the batch"));
+        }
+        let mut indices = vec![None; rank];
+        for (at, one) in indices.iter_mut().enumerate().take(axis) {
+            *one = Some(self.iota_along(at as i64, given.clone(), self.elem(index))?);
+        }
+        indices[axis] = Some(index);
+        self.index(x, &indices, false)
+    }
+
+    /// Returns true for whole numbers that follow from arguments and known ones alone, so that they can be computed
+    /// before the model runs.
+    pub(super) fn follows(&self, id: Id) -> bool {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![id]);
+        while let Some(id) = open.pop() {
+            let node = self.graph.node(id);
+            let whole = node.elem.is_integer() || node.elem == Elem::Bool;
+            let elementwise = matches!(
+                node.op,
+                Op::Argument(_)
+                    | Op::Weight(_)
+                    | Op::Number(_)
+                    | Op::Iota { .. }
+                    | Op::Zip(_)
+                    | Op::Compare(_)
+                    | Op::Choose
+                    | Op::Cast
+                    | Op::Reshape
+                    | Op::Expand
+                    | Op::Slice { .. }
+            );
+            if !(whole && elementwise) {
+                return false;
+            }
+            open.extend(node.operands.iter().filter(|id| seen.insert(**id)));
+        }
+        true
+    }
+
+    /// Elements of which each has a position of its own in one dimension, whole ones behind the dimension `last`.
+    pub(super) fn pick_at(&mut self, x: Id, axis: usize, index: Id, last: usize) -> Built {
+        let (own, wanted) = (self.shape(x), self.shape(index));
+        // What is repeated behind that dimension is the same position.
+        let first = wanted[..=last].to_vec();
+        let mut place = index;
+        for at in last + 1..wanted.len() {
+            place = self.slice(place, at as i64, 0, 1, 1)?;
+        }
+        place = self.reshape(place, first.clone())?;
+        let mut at: Option<Id> = None;
+        for (dim, extent) in own[..=last].iter().enumerate() {
+            let n = extent.constant();
+            let n = n.ok_or_else(|| misfit("places in a dimension that the data says"))?;
+            let here = match dim == axis {
+                true => place,
+                false => self.numbered(dim, first.len(), &first[dim], self.elem(place))?,
+            };
+            at = Some(match at {
+                None => here,
+                Some(at) => {
+                    let n = self.number(n as f64, self.elem(at))?;
+                    let before = self.zip(MUL, at, n)?;
+                    self.zip(ADD, before, here)?
+                }
+            });
+        }
+        let at = self.expand(at.unwrap_or(place), first)?;
+        let merged = self.flat(&own[..=last])?;
+        let flat = std::iter::once(merged).chain(own[last + 1..].iter().cloned()).collect();
+        let x = self.reshape(x, flat)?;
+        self.gather(x, 0, at)
+    }
+
     /// Elements of which each has a position of its own in one dimension: a sum over that dimension, in which all others
     /// count as 0.
     pub(super) fn pick_each(&mut self, x: Id, axis: usize, index: Id) -> Built {
         let (own, wanted) = (self.shape(x), self.shape(index));
-        if (0..own.len()).any(|at| at != axis && own[at] != wanted[at] && !is_one(&wanted[at])) {
-            return Err(misfit("positions of parts of other dimensions"));
+        let mut x = x;
+        for at in (0..own.len()).filter(|at| *at != axis && own[*at] != wanted[*at]) {
+            let n = wanted[at].constant().and_then(|n| i64::try_from(n).ok());
+            let n = n.ok_or_else(|| misfit("positions of parts that the data says"))?;
+            x = self.slice(x, at as i64, 0, n, 1)?;
         }
         let named = self.named(index, &own[axis])?;
         // The elements of the dimension stand behind all others, with one place where they were.
@@ -220,6 +304,18 @@ impl Builder {
 
     /// Positions of which those below 0 count from the end.
     pub(super) fn counted_from_the_end(&mut self, index: Id, n: u64) -> Built {
+        if let Some(mut values) = known(&self.graph, index)? {
+            if values.iter().all(|value| *value >= 0) {
+                return Ok(index);
+            }
+            let last = i64::try_from(n).unwrap_or(i64::MAX);
+            let negative = values.iter_mut().filter(|value| **value < 0);
+            negative.for_each(|value| *value = value.saturating_add(last));
+            let shape = self.shape(index).iter().filter_map(Extent::constant).collect();
+            let data = Data::I64(values.into());
+            let counted = Tensor { dtype: DType::I64, shape, data };
+            return self.constant(counted, Elem::Of(DType::I64));
+        }
         let elem = self.elem(index);
         let (zero, n) = (self.number(0.0, elem)?, self.number(n as f64, elem)?);
         let negative = self.compare(Comparison::Less.word(), index, zero)?;
@@ -303,7 +399,7 @@ impl Builder {
         }
         for (from, number) in [(a, b), (b, a)] {
             let shape = self.shape(number);
-            let in_columns = shape.iter().rev().skip(1).all(is_one);
+            let in_columns = node.shape.len() > 1 && shape.iter().rev().skip(1).all(is_one);
             if let (Some(numbers), true) = (known(&self.graph, number)?, in_columns)
                 && self.shape(from) == node.shape
             {
@@ -335,24 +431,31 @@ impl Builder {
             return self.map("neg", most);
         }
         let elem = self.elem(data);
-        let rows = self.shape(data).first().cloned().unwrap_or(Extent::Const(1));
-        let ones = self.full(1.0, vec![rows], elem)?;
-        let count = self.segments("sum", ones, offsets)?;
-        let rank = self.shape(data).len();
-        let count = if rank > 1 { self.unsqueeze(count, 1)? } else { count };
-        if word == "mean" {
-            let sum = self.segments_from("sum", data, offsets, start)?;
-            return self.zip(DIV, sum, count);
-        }
-        let most = self.segments(word, data, offsets)?;
-        let (zero, start) =
-            (self.number(0.0, elem)?, self.number(start.unwrap_or(f64::NEG_INFINITY), elem)?);
-        let empty = self.compare("eq", count, zero)?;
-        let all = match self.number_of(start) {
-            Some(f64::NEG_INFINITY) => most,
-            _ => self.zip(MAX, most, start)?,
+        let (folded, start) = match word {
+            "mean" => {
+                let sum = self.segments_from("sum", data, offsets, start)?;
+                let count = self.lengths(data, offsets)?;
+                (self.zip(DIV, sum, count)?, start)
+            }
+            _ => (self.segments(word, data, offsets)?, Some(start.unwrap_or(f64::NEG_INFINITY))),
         };
+        // Nothing over nothing is no number, which only a start replaces.
+        let Some(start) = start else { return Ok(folded) };
+        let counts = word == "mean" || start == f64::NEG_INFINITY;
+        let (zero, start) = (self.number(0.0, elem)?, self.number(start, elem)?);
+        let count = self.lengths(data, offsets)?;
+        let empty = self.compare("eq", count, zero)?;
+        let all = if counts { folded } else { self.zip(MAX, folded, start)? };
         self.choose(empty, start, all)
+    }
+
+    /// The numbers of rows of segments, beside the rows that they are folded to.
+    fn lengths(&mut self, data: Id, offsets: Id) -> Built {
+        let shape = self.shape(data);
+        let rows = shape.first().cloned().unwrap_or(Extent::Const(1));
+        let ones = self.full(1.0, vec![rows], self.elem(data))?;
+        let count = self.segments("sum", ones, offsets)?;
+        if shape.len() > 1 { self.unsqueeze(count, 1) } else { Ok(count) }
     }
 
     /// Attention weights before the softmax: scaled, and without what a mask leaves out.

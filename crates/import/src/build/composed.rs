@@ -121,7 +121,13 @@ impl Builder {
         let others = given.iter().enumerate().any(|(i, e)| live((i, e)));
         let whole = (0..own.len()).all(|i| i == axis || own[i] == wanted[i]);
         if others || !whole {
-            return self.pick_each(x, axis, index);
+            // The dimensions behind the last one in which positions differ are looked up whole.
+            let differ = |at: usize| at == axis || (at >= skipped && !is_one(&given[at - skipped]));
+            let last = (0..own.len()).rev().find(|at| differ(*at) || own[*at] != wanted[*at]);
+            return match last.filter(|_| self.follows(index)) {
+                Some(last) => self.pick_at(x, axis, index, last),
+                None => self.pick_each(x, axis, index),
+            };
         }
         let n = wanted[axis].clone();
         let positions = self.reshape(base, vec![n])?;

@@ -8,6 +8,15 @@ use crate::write::known;
 use ember_model::Extent;
 use ember_values::scalar::DType;
 
+/// Returns the number that changes nothing when rows are combined: 0 for sums, minus infinity for the greatest.
+fn neutral(word: &str) -> Result<f64, Problem> {
+    match word {
+        ADD => Ok(0.0),
+        MAX => Ok(f64::NEG_INFINITY),
+        _ => Err(misfit(format!("rows are not combined by `{word}`"))),
+    }
+}
+
 impl Builder {
     /// Returns dimensions in rising order; all of them if none is given.
     fn axes(&self, x: Id, axes: &[i64]) -> Result<Vec<usize>, Problem> {
@@ -162,8 +171,9 @@ impl Builder {
         self.reshape(rows, shape)
     }
 
-    /// Elements at positions in several dimensions, as in `x[i, :, j]`; `None` takes all of a dimension.
-    pub(crate) fn index(&mut self, x: Id, indices: &[Option<Id>]) -> Built {
+    /// Elements at positions in several dimensions, as in `x[i, :, j]`; `None` takes all of a dimension. Of several
+    /// positions those below 0 count from the end, if `from_the_end` says so.
+    pub(crate) fn index(&mut self, x: Id, indices: &[Option<Id>], from_the_end: bool) -> Built {
         let given: Vec<(usize, Id)> =
             indices.iter().enumerate().filter_map(|(axis, id)| Some((axis, (*id)?))).collect();
         let shape = self.shape(x);
@@ -178,15 +188,7 @@ impl Builder {
         if last + 1 - first != given.len() {
             return Err(misfit("positions in dimensions that are not next to each other"));
         }
-        let all_known = |b: &Builder| -> Result<bool, Problem> {
-            for (_, index) in &given {
-                if known(&b.graph, *index)?.is_none() {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        };
-        if first == 0 && !all_known(self)? {
+        if first == 0 && !given.iter().all(|(_, index)| self.follows(*index)) {
             let indices: Vec<Id> = given.iter().map(|(_, index)| *index).collect();
             return self.index_each(x, &indices);
         }
@@ -197,6 +199,7 @@ impl Builder {
                 return Err(misfit("positions in several dimensions whose extents are no numbers"));
             };
             self.positions(index)?;
+            let index = if from_the_end { self.counted_from_the_end(index, n)? } else { index };
             at = Some(match at {
                 None => index,
                 Some(at) => {
@@ -309,17 +312,27 @@ impl Builder {
         self.choose(none, table, mean)
     }
 
-    /// The greatest of rows that positions name, without the row of the table unless there are none.
-    pub(crate) fn scatter_max_alone(&mut self, table: Id, axis: i64, index: Id, rows: Id) -> Built {
-        let (shape, elem) = (self.shape(table), self.elem(table));
-        let start = self.full(f64::NEG_INFINITY, shape.clone(), elem)?;
-        let most = self.scatter(MAX, start, axis, index, rows)?;
+    /// The sum or the greatest of rows that positions name, without the row of the table unless there are none.
+    pub(crate) fn scatter_alone(
+        &mut self,
+        word: &str,
+        table: Id,
+        axis: i64,
+        index: Id,
+        rows: Id,
+    ) -> Built {
+        let (neutral, (shape, elem)) = (neutral(word)?, (self.shape(table), self.elem(table)));
+        if self.number_of(table) == Some(neutral) {
+            return self.scatter(word, table, axis, index, rows);
+        }
+        let start = self.full(neutral, shape.clone(), elem)?;
+        let combined = self.scatter(word, start, axis, index, rows)?;
         let start = self.full(0.0, shape, elem)?;
         let ones = self.full(1.0, self.shape(rows), elem)?;
         let count = self.scatter(ADD, start, axis, index, ones)?;
         let zero = self.number(0.0, elem)?;
         let none = self.compare("eq", count, zero)?;
-        self.choose(none, table, most)
+        self.choose(none, table, combined)
     }
 
     /// Bags of rows. Positions of two dimensions are bags of one length, without offsets.

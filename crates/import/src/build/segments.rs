@@ -73,7 +73,7 @@ impl Builder {
                 let start = self.full(LOWEST, shape, elem)?;
                 self.scatter(MAX, start, 0, ids, rows)
             }
-            _ => self.scatter_max_alone(zeros, 0, ids, rows),
+            _ => self.scatter_alone(MAX, zeros, 0, ids, rows),
         }
     }
 
@@ -128,12 +128,23 @@ impl Builder {
     pub(crate) fn gather_nd(&mut self, x: Id, index: Id) -> Built {
         let positions = self.last_unbound(index)?;
         let positions: Vec<Option<Id>> = positions.into_iter().map(Some).collect();
-        self.index(x, &positions)
+        self.index(x, &positions, false)
     }
 
-    /// A table with rows added at positions of its first dimensions.
+    /// A table with rows added at positions of its first dimensions, which the last dimension of the positions holds.
     pub(crate) fn scatter_nd(&mut self, word: &str, table: Id, index: Id, rows: Id) -> Built {
         let positions = self.last_unbound(index)?;
+        self.scatter_at(word, table, &positions, rows)
+    }
+
+    /// A table with rows combined into those at positions of its first dimensions; `put` takes the place of rows.
+    pub(super) fn scatter_at(
+        &mut self,
+        word: &str,
+        table: Id,
+        positions: &[Id],
+        rows: Id,
+    ) -> Built {
         let own = self.shape(table);
         let mut at: Option<Id> = None;
         for (axis, index) in positions.iter().enumerate() {
@@ -157,7 +168,10 @@ impl Builder {
         let with = |n: Extent| std::iter::once(n).chain(rest.iter().cloned()).collect::<Vec<_>>();
         let at = self.reshape(at, vec![m.clone()])?;
         let (flat, rows) = (self.reshape(table, with(n))?, self.reshape(rows, with(m))?);
-        let done = self.scatter(word, flat, 0, at, rows)?;
+        let done = match word {
+            "put" => self.scatter_alone(MAX, flat, 0, at, rows)?,
+            _ => self.scatter(word, flat, 0, at, rows)?,
+        };
         self.reshape(done, own)
     }
 

@@ -146,8 +146,9 @@ fn statement(tokens: &[Token], line: usize) -> Option<Statement> {
     let mut rest = tokens;
     if let Some(at) = tokens.iter().position(|token| *token == Token::Mark('='))
         && tokens[..at].iter().all(|token| match token {
-            Token::Word(word) => word.starts_with('%'),
-            token => *token == Token::Mark(','),
+            // Several results have one name and their number.
+            Token::Word(word) => word.starts_with('%') || word.parse::<u64>().is_ok(),
+            token => [Token::Mark(','), Token::Mark(':')].contains(token),
         })
     {
         own.results = names(&tokens[..at]);

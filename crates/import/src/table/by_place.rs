@@ -5,11 +5,16 @@ use super::functions::Operands;
 use crate::build::{Builder, misfit};
 use crate::error::Problem;
 use crate::graph::Id;
+use crate::words::MAX;
 use ember_model::Extent;
 
 /// Applies a function; `None` if there is none of this name.
 pub(super) fn call(b: &mut Builder, given: &Operands) -> Result<Option<Id>, Problem> {
     let done = match given.function {
+        "gather_each" => {
+            let (x, index) = (given.tensor(b, 0)?, given.tensor(b, 2)?);
+            b.gather_each(x, given.int(1)?, index, given.int(3)?)?
+        }
         "unsqueeze" => {
             let x = given.tensor(b, 0)?;
             let axis = b.axis(given.int(1)?, b.shape(x).len() + 1)?;
@@ -114,7 +119,7 @@ pub(super) fn call(b: &mut Builder, given: &Operands) -> Result<Option<Id>, Prob
             let rows = b.expand(rows, shape)?;
             match given.truth(3)? {
                 true => b.scatter(crate::words::ADD, x, 0, index, rows)?,
-                false => b.scatter_max_alone(x, 0, index, rows)?,
+                false => b.scatter_alone(MAX, x, 0, index, rows)?,
             }
         }
         _ => return Ok(None),

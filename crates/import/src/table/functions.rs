@@ -2,7 +2,7 @@
 
 use super::known::{self, Known};
 use super::{Item, by_place, sized, wrong};
-use crate::build::{Builder, misfit};
+use crate::build::{Builder, Lookup, misfit};
 use crate::error::Problem;
 use crate::graph::{Elem, Id};
 use crate::limits::RESULTS;
@@ -443,8 +443,15 @@ fn rows(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Problem> 
         }
         "lookup" => {
             let (x, index) = (given.tensor(b, 0)?, given.tensor(b, 1)?);
-            let dims = [&given.ints(2)?[..], &given.ints(3)?, &given.ints(4)?];
-            b.lookup(x, index, dims, given.int(5)?)?
+            let dims = Lookup {
+                offsets: given.ints(2)?,
+                collapsed: given.ints(3)?,
+                mapped: given.ints(4)?,
+                vector: given.int(5)?,
+                batch: (given.ints(6)?, given.ints(7)?),
+                sizes: given.ints(8)?,
+            };
+            b.lookup(x, index, &dims)?
         }
         "combine" => {
             let tensors = [given.tensor(b, 1)?, given.tensor(b, 2)?, given.tensor(b, 3)?];
@@ -473,7 +480,7 @@ fn rows(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Problem> 
                 _ => Err(given.wrong(1, "a list of tensors")),
             };
             let indices: Result<Vec<Option<Id>>, Problem> = items.iter().map(index).collect();
-            b.index(x, &indices?)?
+            b.index(x, &indices?, true)?
         }
         "scatter" => {
             let (table, index) = (given.tensor(b, 1)?, given.tensor(b, 3)?);
@@ -485,10 +492,10 @@ fn rows(builder: &mut Builder, given: &Operands) -> Result<Option<Id>, Problem> 
             let rows = given.tensor(b, 3)?;
             b.scatter_mean(table, given.int(1)?, index, rows, given.truth(4)?)?
         }
-        "scatter_max_alone" => {
-            let (table, index) = (given.tensor(b, 0)?, given.tensor(b, 2)?);
-            let rows = given.tensor(b, 3)?;
-            b.scatter_max_alone(table, given.int(1)?, index, rows)?
+        "scatter_alone" => {
+            let (table, index) = (given.tensor(b, 1)?, given.tensor(b, 3)?);
+            let rows = given.tensor(b, 4)?;
+            b.scatter_alone(given.word(0)?, table, given.int(2)?, index, rows)?
         }
         "sums" => {
             let lengths = given.tensor(b, 0)?;

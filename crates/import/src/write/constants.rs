@@ -108,6 +108,8 @@ impl Writer<'_> {
             let mut at = 0;
             for (extent, axis) in held.iter().zip(&laid.axes) {
                 let behind = |axis: usize| shape[axis + 1..].iter().product::<u64>();
+                // What is held once is repeated.
+                let axis = axis.filter(|_| *extent != 1);
                 let index = axis.map_or(0, |axis| n / behind(axis) % shape[axis]);
                 at = at * extent + index;
             }

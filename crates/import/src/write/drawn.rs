@@ -29,7 +29,10 @@ pub(super) fn drawn(graph: &Graph, input: &Input, all: &[Input]) -> Option<Strin
             let same = |own: &&Input| looked_up(own) && alike(own, input);
             drawn(graph, all.iter().find(same)?, all)
         }
-        Use::Whole => Some(format!("(uniform 0 {})", most(graph, input, all)?)),
+        Use::Whole => {
+            let (least, end) = within(graph, input, all)?;
+            Some(format!("(uniform {least} {end})"))
+        }
         Use::Positions(rows) => {
             let rows: Option<Vec<u64>> = rows.iter().map(|n| n.value(&graph.sizes)).collect();
             Some(format!("(uniform 0 {})", rows?.into_iter().min()?))
@@ -65,9 +68,9 @@ fn even(lookups: u64, bags: u64) -> Option<Vec<u128>> {
     (bags <= MOST_OFFSETS).then(|| (0..=bags).map(end).collect())
 }
 
-/// Returns the number below which the elements of an input are, so that all positions computed of it are rows; `None` if
-/// that cannot be told.
-fn most(graph: &Graph, input: &Input, all: &[Input]) -> Option<i128> {
+/// Returns the least element of an input and the number below which all are, so that all positions computed of it are
+/// rows; `None` if that cannot be told.
+fn within(graph: &Graph, input: &Input, all: &[Input]) -> Option<(i128, i128)> {
     let computed = all.iter().filter_map(|own| match (&own.content, &own.used) {
         (Content::Computed(whole), Use::Positions(rows)) => Some((whole, rows)),
         _ => None,
@@ -79,31 +82,58 @@ fn most(graph: &Graph, input: &Input, all: &[Input]) -> Option<i128> {
             rows.and_then(|rows| rows.into_iter().min()).map(|rows| (whole, i128::from(rows)))
         })
         .collect::<Option<_>>()?;
-    let fits = |end: i128| {
+    let fits = |least: i128, end: i128| {
         let element = |name: &str| match all.iter().find(|own| own.name == name)?.content {
             Content::Known(ref tensor) => (0..tensor.len())
                 .filter_map(|at| tensor.get(at)?.as_i64())
                 .minmax()
                 .into_option()
                 .map(|(least, most)| (i128::from(least), i128::from(most))),
-            _ => Some((0, end - 1)),
+            Content::Fill(number) => Some((number as i128, number as i128)),
+            _ => Some((least, end - 1)),
+        };
+        let elements = |name: &str| {
+            let extents = &all.iter().find(|own| own.name == name)?.extents;
+            let extents = extents.iter().map(|n| n.value(&graph.sizes));
+            extents.collect::<Option<Vec<u64>>>().map(|n| n.into_iter().map(i128::from).product())
         };
         let inside = |(whole, rows): &(&Whole, i128)| {
-            range(whole, &element).is_some_and(|(least, most)| 0 <= least && most < *rows)
+            range(whole, &element, &elements)
+                .is_some_and(|(least, most)| 0 <= least && most < *rows)
         };
         uses.iter().all(inside)
     };
-    (0..=BITS).rev().map(|bits| 1 << bits).find(|end| fits(*end))
+    // What is subtracted from all elements is no more than the least of them.
+    let numbers = uses.iter().flat_map(|(whole, _)| whole.parts()).filter_map(|own| match own {
+        Whole::Number(n) => Some(i128::from(*n)),
+        _ => None,
+    });
+    let starts = std::iter::once(0).chain(numbers.filter(|n| *n > 0).sorted().dedup());
+    let ends = (0..=BITS).rev().map(|bits| 1 << bits);
+    starts
+        .cartesian_product(ends)
+        .map(|(least, length)| (least, least + length))
+        .find(|(least, end)| fits(*least, *end))
 }
 
-/// Returns the least and the greatest number that an expression may have; `None` if that is not known.
-fn range(whole: &Whole, element: &impl Fn(&str) -> Option<(i128, i128)>) -> Option<(i128, i128)> {
+/// Returns the least and the greatest number that an expression may have; `None` if that is not known. `element` gives
+/// those of an input, and `elements` their number.
+fn range(
+    whole: &Whole,
+    element: &impl Fn(&str) -> Option<(i128, i128)>,
+    elements: &impl Fn(&str) -> Option<i128>,
+) -> Option<(i128, i128)> {
     let (op, operands) = match whole {
         Whole::Number(n) => return Some((i128::from(*n), i128::from(*n))),
         Whole::Input(name) => return element(name),
+        Whole::Element(name, place) => {
+            let (least, most) = range(place, element, elements)?;
+            return element(name)
+                .filter(|_| 0 <= least && elements(name).is_some_and(|n| most < n));
+        }
         Whole::Apply(op, operands) => (op, operands),
     };
-    let of = |own| range(own, element);
+    let of = |own| range(own, element, elements);
     let operands = operands.iter().map(of).collect::<Option<Vec<(i128, i128)>>>()?;
     match (*op, &operands[..]) {
         // What is monotone in each operand is least and greatest at the ends of their ranges.
@@ -119,6 +149,9 @@ fn range(whole: &Whole, element: &impl Fn(&str) -> Option<(i128, i128)>) -> Opti
             Some((0, a.1.min(b.1 - 1)))
         }
         (WholeOp::RestDown, [_, b]) if b.0 > 0 => Some((0, b.1 - 1)),
+        // A condition that always or never holds chooses one side.
+        (WholeOp::Choice, [(0, 0), _, b]) => Some(*b),
+        (WholeOp::Choice, [(1.., _) | (_, ..=-1), a, _]) => Some(*a),
         (WholeOp::Choice, [_, a, b]) => Some((a.0.min(b.0), a.1.max(b.1))),
         _ => None,
     }

@@ -6,7 +6,7 @@ use super::{Condition, Writer};
 use crate::error::Problem;
 use crate::graph::{Elem, Id, Op, is_one, shown};
 use crate::layout::{Base, Laid, live};
-use crate::words::{MAX, MIN, SUB};
+use crate::words::{ADD, MAX, MIN, SUB};
 use ember_language::sexp::deeper;
 use ember_model::{Extent, Whole, WholeOp};
 use ember_values::operation::Comparison;
@@ -28,7 +28,7 @@ fn is_answer(whole: &Whole) -> bool {
     let all = |operands: &[Whole]| operands.iter().all(|own| deeper(|| is_answer(own)));
     match whole {
         Whole::Number(n) => [0, 1].contains(n),
-        Whole::Input(_) => false,
+        Whole::Input(_) | Whole::Element(..) => false,
         Whole::Apply(WholeOp::Scalar(op), operands) => {
             op.compares() || ([MAX, MIN].contains(&op.name()) && all(operands))
         }
@@ -67,10 +67,19 @@ impl Writer<'_> {
                 WholeOp::named(word).is_some() && [a, b].iter().all(|own| whole(**own))
             }
             (Op::Choose, [condition, x, y]) => [condition, x, y].iter().all(|own| whole(**own)),
+            (Op::Gather, [of, places]) => self.row_of(*of).is_some() && whole(*places),
             _ => false,
         };
         let fits = fits && (node.elem.is_integer() || node.elem == Elem::Bool);
         fits.then(|| Laid::plain(Base::Whole(id), &node.shape, self.dtype_of(id)))
+    }
+
+    /// Returns whole numbers that are arguments or known, if they are in one row; `None` for others.
+    fn row_of(&self, id: Id) -> Option<&Laid> {
+        let laid = self.laid[id.0].as_ref()?;
+        let held = matches!(laid.base, Base::View { .. } | Base::Constant { .. });
+        let row = self.graph.shape(id).len() == 1 && laid.live() == [0];
+        (held && row && !laid.dtype.is_float()).then_some(laid)
     }
 
     fn is_whole(&self, id: Id, depth: usize) -> bool {
@@ -97,6 +106,7 @@ impl Writer<'_> {
             (_, Op::Choose, [condition, x, y]) => {
                 self.choose([*condition, *x, *y], &shape, self.dtype_of(id))?
             }
+            (_, Op::Gather, [of, places]) => self.gather(*of, *places)?,
             _ => return Err(self.computed(id)),
         };
         self.spelled.insert(id, laid.clone());
@@ -124,11 +134,37 @@ impl Writer<'_> {
         let laid = Laid::plain(Base::Whole(id), &shape, DType::I64);
         let mut left = OPERATIONS;
         let whole = self.expression(&laid, &shape, &mut left)?.ok_or_else(|| self.computed(id))?;
+        let whole = self.repeated(whole, &shape)?;
         let origin = self.graph.node(id).origin.and_then(|at| self.graph.origins.get(at));
         let wanted = origin.map_or("computed", |origin| origin.result.as_str()).to_owned();
         let (dtype, extents) = (DType::I64, extents.to_vec());
         let content = Content::Computed(whole);
         Ok(self.input(&wanted, Input { name: String::new(), dtype, extents, content, used }))
+    }
+
+    /// An expression that has all dimensions of a shape: those that no input has are an input's whose elements are 0.
+    fn repeated(&mut self, whole: Whole, shape: &[Extent]) -> Result<Whole, Problem> {
+        let has = |axis: usize, extents: &[Extent]| {
+            (axis + extents.len()).checked_sub(shape.len()).is_some_and(|at| !is_one(&extents[at]))
+        };
+        let in_place = whole.in_place();
+        let own = self.inputs.0.iter().filter(|own| in_place.contains(&own.name.as_str()));
+        let (held, lacking): (Vec<usize>, Vec<usize>) = live(shape)
+            .into_iter()
+            .partition(|axis| own.clone().any(|own| has(*axis, &own.extents)));
+        let Some(first) = lacking.first().copied() else { return Ok(whole) };
+        let extents =
+            shape[first..].iter().zip(first..).map(|(extent, axis)| match held.contains(&axis) {
+                true => Extent::Const(1),
+                false => extent.clone(),
+            });
+        let extents: Vec<Extent> = extents.collect();
+        if extents.len() > 3 {
+            return Err(Problem::Rank(shown(shape)));
+        }
+        let zeros = Whole::Input(self.fill(0.0, &extents, DType::I64));
+        let sum = operation(ADD, vec![whole, zeros]);
+        sum.ok_or_else(|| Problem::Operands("positions that are repeated".to_owned()))
     }
 
     /// Whole numbers as an expression over inputs with the dimensions of a shape, or some of them; `None` for what cannot
@@ -139,21 +175,13 @@ impl Writer<'_> {
         shape: &[Extent],
         left: &mut usize,
     ) -> Result<Option<Whole>, Problem> {
-        let input = |writer: &mut Self, wanted: &str, content: Content| {
-            let held = |axis: usize| match x.live().contains(&axis) {
-                true => shape[axis].clone(),
-                false => Extent::Const(1),
-            };
-            let all: Vec<Extent> = (0..shape.len()).map(held).collect();
-            let lacking = all.iter().take_while(|extent| is_one(extent)).count();
-            let extents = all[lacking.min(all.len().saturating_sub(1))..].to_vec();
-            if extents.is_empty() || extents.len() > 3 {
-                return Err(Problem::Rank(shown(shape)));
-            }
-            let (name, used) = (String::new(), Use::Whole);
-            let new = Input { name, dtype: x.dtype, extents, content, used };
-            Ok(Some(Whole::Input(writer.input(wanted, new))))
+        let held = |axis: usize| match x.live().contains(&axis) {
+            true => shape[axis].clone(),
+            false => Extent::Const(1),
         };
+        let all: Vec<Extent> = (0..shape.len()).map(held).collect();
+        let lacking = all.iter().take_while(|extent| is_one(extent)).count();
+        let extents = &all[lacking.min(all.len().saturating_sub(1))..];
         if !x.in_order() {
             return Ok(None);
         }
@@ -161,14 +189,24 @@ impl Writer<'_> {
             Base::Number(n) if n.fract() == 0.0 => Ok(Some(Whole::Number(*n as i64))),
             Base::Whole(id) => self.operation(*id, x, shape, left),
             _ if x.dtype.is_float() => Ok(None),
-            Base::View { argument, parts } => {
-                let wanted = self.graph.arguments[*argument].name.clone();
-                let (argument, parts) = (*argument, parts.clone());
-                input(self, &wanted, Content::Argument { argument, parts, closed: None })
-            }
-            Base::Constant { name, tensor } => input(self, name, Content::Known(tensor.clone())),
-            _ => Ok(None),
+            _ if extents.is_empty() || extents.len() > 3 => Err(Problem::Rank(shown(shape))),
+            _ => Ok(self.whole_input(x, extents.to_vec()).map(Whole::Input)),
         }
+    }
+
+    /// The input of whole numbers that others are computed of; `None` if they are neither arguments nor known.
+    fn whole_input(&mut self, x: &Laid, extents: Vec<Extent>) -> Option<String> {
+        let (wanted, content) = match &x.base {
+            Base::View { argument, parts } => {
+                let (argument, parts) = (*argument, parts.clone());
+                let wanted = self.graph.arguments[argument].name.clone();
+                (wanted, Content::Argument { argument, parts, closed: None })
+            }
+            Base::Constant { name, tensor } => (name.clone(), Content::Known(tensor.clone())),
+            _ => return None,
+        };
+        let (name, used) = (String::new(), Use::Whole);
+        Some(self.input(&wanted, Input { name, dtype: x.dtype, extents, content, used }))
     }
 
     /// The expression of an operation on whole numbers, seen as a part of a shape.
@@ -185,6 +223,12 @@ impl Writer<'_> {
             return Ok(None);
         }
         *left -= 1;
+        if let (Op::Gather, [of, places]) = (&node.op, &node.operands[..]) {
+            let place = self.operand(*places, (node.shape.len(), &x.axes[..]), shape, left)?;
+            let Some(laid) = self.row_of(*of).cloned() else { return Ok(None) };
+            let name = self.whole_input(&laid, self.shape(*of));
+            return Ok(name.zip(place).map(|(name, at)| Whole::Element(name, Box::new(at))));
+        }
         let (op, operands) = match (&node.op, &node.operands[..]) {
             (Op::Zip(word), operands) => (WholeOp::named(word), operands),
             (Op::Choose, operands) => (Some(WholeOp::Choice), operands),

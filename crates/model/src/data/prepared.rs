@@ -8,6 +8,7 @@ use ember_language::diagnostic::{Diagnostic, Span};
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::Scalar;
 use itertools::Itertools;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// Returns the first edge of each row, and the number of edges.
@@ -66,11 +67,13 @@ impl Maker<'_> {
         for name in whole.inputs() {
             of.push((name, self.other(name)?.1));
         }
-        let shape = broadcast(of.iter().map(|(_, tensor)| &tensor.shape[..]));
+        let in_place = whole.in_place();
+        let spread = of.iter().filter(|(name, _)| in_place.contains(name));
+        let shape = broadcast(spread.clone().map(|(_, tensor)| &tensor.shape[..]));
         let elements =
             |shape: &[u64]| shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
         let Some(shape) = shape.filter(|shape| elements(shape) == Some(len)) else {
-            let shapes = of.iter().map(|(name, tensor)| {
+            let shapes = spread.map(|(name, tensor)| {
                 format!("`{name}` ({})", tensor.shape.iter().map(u64::to_string).join(" "))
             });
             let message = format!("`{}` has {len} elements", input.tensor.name);
@@ -83,14 +86,30 @@ impl Maker<'_> {
             return None;
         }
         let of: BTreeMap<&str, Tensor> = of.into_iter().collect();
+        let outside = Cell::new(None);
         let element = |at: u64| {
-            whole.value(&|name| {
-                let tensor = &of[name];
-                let x = tensor.get(place(&tensor.shape, &shape, at));
-                x.and_then(|x| x.as_i64()).unwrap_or(0)
+            whole.value(&|name, computed| {
+                let Some((name, tensor)) = of.get_key_value(name) else { return 0 };
+                let own = match computed {
+                    Some(computed) => u64::try_from(computed).ok(),
+                    None => Some(place(&tensor.shape, &shape, at)),
+                };
+                let x = own.and_then(|own| tensor.get(own)?.as_i64());
+                if x.is_none() && outside.get().is_none() {
+                    outside.set(Some((*name, computed.unwrap_or_default(), at)));
+                }
+                x.unwrap_or(0)
             })
         };
-        self.integers(input, (0..len).map(element).collect(), span)
+        let numbers = (0..len).map(element).collect();
+        if let Some((name, place, at)) = outside.get() {
+            let message = format!("`{name}` has no element {place}");
+            let label = format!("computed for element {at} of `{}`", input.tensor.name);
+            let help = format!("`{name}` has {} elements, the first of which is 0", of[name].len());
+            self.errors.push(Diagnostic::error(message, span, label).with_help(help));
+            return None;
+        }
+        self.integers(input, numbers, span)
     }
 
     /// Adds the lengths of bags up.

@@ -7,6 +7,7 @@ use super::{Input, Role, Source};
 use ember_language::sexp::{Sexp, deeper};
 use ember_language::suggest;
 use ember_values::scalar::BinaryOp;
+use itertools::Itertools;
 use std::fmt;
 
 /// Whole numbers of 64 bits, computed of those in inputs. Sums, differences and products wrap.
@@ -16,6 +17,8 @@ pub enum Whole {
     Number(i64),
     /// The elements of an input, repeated along dimensions that it lacks or has once.
     Input(String),
+    /// The element of an input at a place that is computed, counted in row-major order of all of its elements.
+    Element(String, Box<Whole>),
     /// An operation on the elements at the same place.
     Apply(WholeOp, Vec<Whole>),
 }
@@ -99,26 +102,49 @@ impl WholeOp {
     }
 }
 
+/// The word of an element at a computed place.
+const ELEMENT: &str = "element";
+
 impl Whole {
-    /// Returns the names of the inputs, each once, in the order in which they are first written.
-    pub fn inputs(&self) -> Vec<&str> {
-        let (mut names, mut open) = (Vec::new(), vec![self]);
-        while let Some(own) = open.pop() {
+    /// Iterates over the expression and its parts, in the order in which they are written.
+    pub fn parts(&self) -> impl Iterator<Item = &Whole> {
+        let mut open = vec![self];
+        std::iter::from_fn(move || {
+            let own = open.pop()?;
             match own {
-                Whole::Number(_) => {}
-                Whole::Input(name) if names.contains(&name.as_str()) => {}
-                Whole::Input(name) => names.push(name.as_str()),
+                Whole::Number(_) | Whole::Input(_) => {}
+                Whole::Element(_, place) => open.push(place),
                 Whole::Apply(_, operands) => open.extend(operands.iter().rev()),
             }
-        }
-        names
+            Some(own)
+        })
     }
 
-    /// Returns the number, where `element` gives that of an input.
-    pub fn value(&self, element: &impl Fn(&str) -> i64) -> i64 {
+    /// Returns the names of the inputs, each once, in the order in which they are first written.
+    pub fn inputs(&self) -> Vec<&str> {
+        let names = self.parts().filter_map(|own| match own {
+            Whole::Input(name) | Whole::Element(name, _) => Some(name.as_str()),
+            _ => None,
+        });
+        names.unique().collect()
+    }
+
+    /// Returns the names of the inputs whose elements are used at their own places, each once. They say how many numbers
+    /// are computed.
+    pub fn in_place(&self) -> Vec<&str> {
+        let names = self.parts().filter_map(|own| match own {
+            Whole::Input(name) => Some(name.as_str()),
+            _ => None,
+        });
+        names.unique().collect()
+    }
+
+    /// Returns the number, where `element` gives that of an input: at a place, or at its own without one.
+    pub fn value(&self, element: &impl Fn(&str, Option<i64>) -> i64) -> i64 {
         match self {
             Whole::Number(n) => *n,
-            Whole::Input(name) => element(name),
+            Whole::Input(name) => element(name, None),
+            Whole::Element(name, place) => deeper(|| element(name, Some(place.value(element)))),
             Whole::Apply(op, operands) => deeper(|| {
                 let operands: Vec<i64> = operands.iter().map(|own| own.value(element)).collect();
                 op.of(&operands)
@@ -132,6 +158,7 @@ impl fmt::Display for Whole {
         match self {
             Whole::Number(n) => write!(f, "{n}"),
             Whole::Input(name) => f.write_str(name),
+            Whole::Element(name, place) => deeper(|| write!(f, "({ELEMENT} {name} {place})")),
             Whole::Apply(op, operands) => deeper(|| {
                 write!(f, "({}", op.name())?;
                 operands.iter().try_for_each(|own| write!(f, " {own}"))?;
@@ -150,10 +177,10 @@ pub(super) fn computed(reader: &mut Reader, input: &Input, args: &[Sexp]) -> Opt
         return None;
     }
     let expression = read(reader, expression)?;
-    if expression.inputs().is_empty() {
+    if expression.in_place().is_empty() {
         let help = "`(constant NUMBER)` is the same number everywhere";
         let message = "computed numbers need an input";
-        reader.error_with_help(args[0].span, message, "made of no input", help);
+        reader.error_with_help(args[0].span, message, "no input says how many there are", help);
         return None;
     }
     Some(Source::Computed(expression))
@@ -165,8 +192,7 @@ fn read(reader: &mut Reader, item: &Sexp) -> Option<Whole> {
     }
     let Some((head, operands)) = item.form() else {
         let name = read_name(reader, item)?;
-        let found = reader.inputs.iter_mut().find(|(own, _)| own.tensor.name == name)?;
-        let (input, role) = found;
+        let (input, role) = reader.inputs.iter_mut().find(|(own, _)| own.tensor.name == name)?;
         role.get_or_insert(Role::Values);
         if input.tensor.dtype.is_float() {
             let label = format!("`{name}` is {}", input.tensor.dtype);
@@ -176,18 +202,34 @@ fn read(reader: &mut Reader, item: &Sexp) -> Option<Whole> {
         return Some(Whole::Input(name));
     };
     // Inputs count as used even if the operation is not understood.
-    let read: Vec<Option<Whole>> =
+    let mut read: Vec<Option<Whole>> =
         operands.iter().map(|own| deeper(|| read(reader, own))).collect();
-    let Some(op) = WholeOp::named(head) else {
-        let names = WholeOp::all().map(WholeOp::name);
-        let error = suggest::unknown("operation on whole numbers", head, item.span, names);
-        reader.errors.push(error);
-        return None;
+    let op = WholeOp::named(head);
+    let wanted = match op {
+        Some(op) => op.operands(),
+        None if head == ELEMENT => 2,
+        None => {
+            let names = WholeOp::all().map(WholeOp::name).chain([ELEMENT]);
+            let error = suggest::unknown("operation on whole numbers", head, item.span, names);
+            reader.errors.push(error);
+            return None;
+        }
     };
-    if operands.len() != op.operands() {
-        let label = format!("{} operands, where `{head}` has {}", operands.len(), op.operands());
+    if operands.len() != wanted {
+        let label = format!("{} operands, where `{head}` has {wanted}", operands.len());
         reader.error(item.span, "another number of operands", label);
         return None;
     }
+    let Some(op) = op else {
+        let place = read.pop()??;
+        let Whole::Input(name) = read.pop()?? else {
+            let help =
+                "`(element NAME PLACE)`: PLACE counts the elements of NAME in row-major order";
+            let message = "elements are those of an input";
+            reader.error_with_help(operands[0].span, message, "computed, too", help);
+            return None;
+        };
+        return Some(Whole::Element(name, Box::new(place)));
+    };
     Some(Whole::Apply(op, read.into_iter().collect::<Option<_>>()?))
 }
