@@ -4,6 +4,7 @@
 mod by_place;
 mod functions;
 mod known;
+mod rows;
 mod sized;
 
 pub(crate) use known::{Known, Whole};
