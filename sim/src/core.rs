@@ -10,7 +10,7 @@ use ember_targets::machine;
 
 /// The cycle in which a value is available, and in the lowest bit whether a load made it, so that a stall can be
 /// attributed. The later of two is the greater.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ready(u64);
 
 impl Ready {
@@ -30,6 +30,12 @@ impl Ready {
     #[inline(always)]
     pub(crate) fn cycle(self) -> u64 {
         self.0 >> 1
+    }
+
+    /// Returns the later of two.
+    #[inline(always)]
+    pub(crate) fn max(self, other: Ready) -> Ready {
+        Ready(self.0.max(other.0))
     }
 
     #[inline(always)]

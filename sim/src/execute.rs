@@ -69,7 +69,7 @@ impl Execution {
             return self.ready[reg.piece];
         }
         let pieces = &self.ready[reg.piece..reg.piece + reg.pieces];
-        pieces.iter().copied().max().unwrap_or_default()
+        pieces.iter().copied().fold(Ready::default(), Ready::max)
     }
 
     /// Returns the time when the part of a register is ready that piece `p` of a result with `pieces` pieces needs.
@@ -87,11 +87,10 @@ impl Sim<'_> {
             if self.core.clock > self.horizon {
                 break;
             }
-            let (inst, before) = (self.execution.inst, self.core.retired.cycle());
-            let goes_on = if self.execution.idle { self.dispatch() } else { self.instruction()? };
-            if let Some(spent) = &mut self.execution.spent {
-                spent[inst] += self.core.retired.cycle() - before;
-            }
+            let goes_on = match self.execution.spent {
+                None => self.go_on()?,
+                Some(_) => self.go_on_recorded()?,
+            };
             if !goes_on {
                 break;
             }
@@ -100,7 +99,25 @@ impl Sim<'_> {
         Ok(())
     }
 
+    /// Takes a token or runs one instruction. Returns false if it must wait.
+    #[inline(always)]
+    fn go_on(&mut self) -> Result<bool, SimError> {
+        if self.execution.idle { Ok(self.dispatch()) } else { self.instruction() }
+    }
+
+    /// [`Sim::go_on`], with its cycles counted for its instruction.
+    #[inline(never)]
+    fn go_on_recorded(&mut self) -> Result<bool, SimError> {
+        let (inst, before) = (self.execution.inst, self.core.retired.cycle());
+        let goes_on = self.go_on()?;
+        if let Some(spent) = &mut self.execution.spent {
+            spent[inst] += self.core.retired.cycle() - before;
+        }
+        Ok(goes_on)
+    }
+
     /// Takes a token. Returns false if there is none.
+    #[inline(always)]
     fn dispatch(&mut self) -> bool {
         let me = self.execute_id();
         let Some((case, visible)) = self.control.pop() else {
@@ -346,7 +363,7 @@ impl Sim<'_> {
         let mut done = Ready::default();
         for p in 0..pieces {
             let needs = from.iter().map(|r| self.execution.part(r, p, pieces));
-            let ready = needs.max().unwrap_or_default();
+            let ready = needs.fold(Ready::default(), Ready::max);
             let result = self.core.operate(port, ready, latency);
             done = done.max(result);
             if dst.pieces == pieces {

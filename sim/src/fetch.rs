@@ -97,7 +97,7 @@ pub(crate) struct Fetcher {
     last: bool,
     /// The next parent record to traverse.
     parent: u64,
-    /// The indices of the address under evaluation.
+    /// The indices of the run under evaluation.
     values: Vec<i64>,
 }
 

@@ -122,6 +122,7 @@ impl Sim<'_> {
     }
 
     /// Makes a partly filled chunk visible if the execute unit waits for an operand.
+    #[inline(never)]
     fn offer(&mut self, at: u64) {
         let starving = self.status[self.execute_id()] == Status::Waiting(Wait::Operand);
         if starving && self.data.flush(at) {
@@ -139,7 +140,7 @@ impl Sim<'_> {
     }
 
     /// Returns the slot of a stream's current element; `None` if it has not arrived yet.
-    #[inline]
+    #[inline(always)]
     fn element(&mut self, stream: usize) -> Option<usize> {
         let access = self.access;
         let code = &access.streams[stream];
@@ -308,7 +309,7 @@ impl Sim<'_> {
     }
 
     /// Finishes a record. A step that marshals nothing takes a cycle of its own.
-    #[inline]
+    #[inline(always)]
     fn take_record(&mut self, u: usize, next: usize) {
         let me = self.marshaller_id();
         if !std::mem::take(&mut self.marshaller.worked) {

@@ -16,21 +16,38 @@ impl Sim<'_> {
         &mut self,
         f: usize,
         stream: usize,
-        mut unit: usize,
-        mut k: u64,
+        unit: usize,
+        k: u64,
     ) -> Option<usize> {
-        let code = &self.access.streams[stream];
-        let Some(maker) = code.fetcher else { return Some(0) };
-        while unit != code.unit {
-            let state = &self.units[unit];
-            k = state.parents[ring(k, state.parents.len())];
-            unit = self.access.units[unit].parent;
-        }
+        let Some(maker) = self.access.streams[stream].fetcher else { return Some(0) };
+        let k = self.record_of(stream, unit, k);
         if maker != f && self.fetchers[maker].done <= k {
             self.wait(f, Wait::Record(maker));
             return None;
         }
         Some(ring(k, self.streams[stream].ready.len()))
+    }
+
+    /// Returns the record of a stream's unit that record `k` of a unit inside of it belongs to.
+    #[inline(always)]
+    fn record_of(&self, stream: usize, mut unit: usize, mut k: u64) -> u64 {
+        let own = self.access.streams[stream].unit;
+        while unit != own {
+            let state = &self.units[unit];
+            k = state.parents[ring(k, state.parents.len())];
+            unit = self.access.units[unit].parent;
+        }
+        k
+    }
+
+    /// Returns the value of an index that has been made for record `k` of a unit.
+    #[inline(always)]
+    fn index(&self, stream: usize, unit: usize, k: u64) -> i64 {
+        let slot = match self.access.streams[stream].fetcher {
+            Some(_) => ring(self.record_of(stream, unit, k), self.streams[stream].ready.len()),
+            None => 0,
+        };
+        self.streams[stream].values[slot] as i64
     }
 
     /// Makes the element of a stream for the current record of unit `u`. Returns false if the fetcher must wait or yield.
@@ -98,9 +115,10 @@ impl Sim<'_> {
         state.values.clear();
         for &d in &address.index {
             let Some(at) = self.produced(f, d, u, k) else { return Ok(false) };
-            let stream = &self.streams[d];
-            ready = ready.max(stream.ready[at]);
-            state.values.push(stream.values[at] as i64);
+            ready = ready.max(self.streams[d].ready[at]);
+            if address.run {
+                state.values.push(self.streams[d].values[at] as i64);
+            }
         }
         if ready > self.clocks[f] {
             self.stall(f, ready, Stall::Memory);
@@ -114,7 +132,11 @@ impl Sim<'_> {
             self.wait(f, Wait::Ahead);
             return Ok(false);
         }
-        let located = address.locate(&self.tensors, |i, _| state.values[i])?;
+        // A single element's few indices are read again faster than they are kept.
+        let located = match address.run {
+            true => address.locate(&self.tensors, |i, _| state.values[i])?,
+            false => address.locate(&self.tensors, |_, d| self.index(d, u, k))?,
+        };
         if located.active > 0 {
             let lines = self.lines.covering(located.address, located.end);
             let written = self.tensors[address.tensor].is_writable();
