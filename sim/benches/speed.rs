@@ -25,7 +25,7 @@ fn layer(epoch: Instant, [batch, inputs, outputs]: [u64; 3]) {
         name: name.into(),
         dtype: DType::F32,
         shape: shape.map(Dim::Const).to_vec(),
-        writable,
+        purpose: Purpose::of(writable),
     };
     let tensors = vec![
         tensor("out", [batch, outputs], true),

@@ -6,7 +6,7 @@ use common::*;
 use ember_sim::{
     Bindings, Division, Options, SimError, Stats, Together, Workers, bound_on, run, run_divided,
 };
-use ember_targets::dlc::{Dim, Program, SizeId, Stmt, TensorDecl, TensorId};
+use ember_targets::dlc::{Dim, Program, Purpose, SizeId, Stmt, TensorDecl, TensorId};
 use ember_targets::machine::Machine;
 use ember_targets::tensor::{Data, Hashed, Tensor};
 use ember_values::scalar::DType;
@@ -180,7 +180,7 @@ fn products_of_matrices_are_divided_by_rows() {
         name: name.into(),
         dtype: DType::F32,
         shape,
-        writable,
+        purpose: Purpose::of(writable),
     };
     let [own, k, n] = [Dim::Size(rows), Dim::Const(40), Dim::Const(24)];
     let batched = [
@@ -195,7 +195,7 @@ fn products_of_matrices_are_divided_by_rows() {
         let data = |declared: &TensorDecl| {
             let extent = |dim: &Dim| if let Dim::Const(n) = dim { *n } else { 37 };
             let shape: Vec<u64> = declared.shape.iter().map(extent).collect();
-            match declared.writable {
+            match declared.writable() {
                 true => Tensor::zeros(DType::F32, shape),
                 false => {
                     let data = Data::Hashed(Hashed { seed: 3, lo: -1.0, hi: 1.0 });

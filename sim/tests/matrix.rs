@@ -56,7 +56,7 @@ impl Case {
             name: name.into(),
             dtype: self.dtype,
             shape: shape.into_iter().map(Dim::Const).collect(),
-            writable: name == "out",
+            purpose: Purpose::of(name == "out"),
         };
         let [out, a, b] = self.shapes();
         let (transposed, [o, x, y]) = (self.transposed, [0, 1, 2].map(TensorId));

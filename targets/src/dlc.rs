@@ -73,8 +73,35 @@ pub struct TensorDecl {
     pub dtype: DType,
     /// Its extents.
     pub shape: Vec<Dim>,
-    /// True if the program may write it. A tensor that is not writable never changes.
-    pub writable: bool,
+    /// What the program does with it.
+    pub purpose: Purpose,
+}
+
+/// What a program does with a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It is only read, and never changes.
+    Input,
+    /// It may be written, and its final contents are a result.
+    Output,
+    /// It may be written, and its final contents are ignored. In a DLC program it is memory of the program's own: no data
+    /// is bound to it, so its extents are those declared. What it holds at the start is not part of a program's meaning;
+    /// the simulator starts with zeros.
+    Scratch,
+}
+
+impl Purpose {
+    /// Returns the purpose of a tensor that comes from outside, by whether it may be written.
+    pub fn of(writable: bool) -> Purpose {
+        if writable { Purpose::Output } else { Purpose::Input }
+    }
+}
+
+impl TensorDecl {
+    /// Returns true if the program may write the tensor.
+    pub fn writable(&self) -> bool {
+        self.purpose != Purpose::Input
+    }
 }
 
 /// One extent of a shape.

@@ -4,6 +4,7 @@
 //! (dlc NAME
 //!   (sizes NAME…)
 //!   (tensor NAME DTYPE (EXTENT…))  (tensor_out NAME DTYPE (EXTENT…))
+//!   (tensor_scratch NAME DTYPE (EXTENT…))
 //!   (configure_access_engine
 //!     (const_stream NAME TYPE NUMBER)  (size_stream NAME SIZE)  (get_ind_var NAME UNIT)
 //!     (mem_stream NAME TYPE (at TENSOR STREAM…) HINT)  (alu_stream NAME TYPE OP STREAM STREAM)
@@ -39,7 +40,7 @@ mod reader;
 use access::ACCESS;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::sexp::{self, Sexp};
-use ember_targets::dlc::Program;
+use ember_targets::dlc::{Program, Purpose};
 use ember_targets::verify::{self, Kind, Limits, Part, Place, Verified, VerifyError};
 use reader::{Forms, Reader};
 use std::collections::BTreeMap;
@@ -144,6 +145,7 @@ const SECTIONS: Forms = Forms {
         "(sizes NAME…)",
         "(tensor NAME DTYPE (EXTENT…))",
         "(tensor_out NAME DTYPE (EXTENT…))",
+        "(tensor_scratch NAME DTYPE (EXTENT…))",
         "(configure_access_engine FORM…)",
         "(compute_loop FORM…)",
     ],
@@ -193,7 +195,9 @@ impl Reader {
         for (head, section, items) in &parts {
             match *head {
                 "sizes" => self.sizes(items),
-                "tensor" | "tensor_out" => self.tensor(section, items, *head == "tensor_out"),
+                "tensor" => self.tensor(section, items, Purpose::Input),
+                "tensor_out" => self.tensor(section, items, Purpose::Output),
+                "tensor_scratch" => self.tensor(section, items, Purpose::Scratch),
                 _ => {}
             }
         }

@@ -26,7 +26,7 @@ use ember_model::Model;
 use ember_model::data::{Instance, TensorFile};
 use ember_model::reference::{Mismatch, compare, error_bounds, evaluate};
 use ember_sim::{Bindings, CoreKind, Outcome, SimError, Values};
-use ember_targets::dlc::{Program, TensorDecl};
+use ember_targets::dlc::{Program, Purpose, TensorDecl};
 use ember_targets::machine::{self, Machine};
 use ember_targets::narrow::narrow;
 use ember_targets::print::print;
@@ -298,7 +298,8 @@ impl Case {
         let expected = outcome.tensors.len() == program.tensors.len()
             && tensors.all(|(tensor, data)| {
                 let same = |expected: &Tensor| expected.same_bits(data);
-                !tensor.writable || self.expected.get(&tensor.name).is_some_and(same)
+                let result = tensor.purpose == Purpose::Output;
+                !result || self.expected.get(&tensor.name).is_some_and(same)
             });
         Ended { stats: outcome.stats.clone(), expected }
     }
@@ -321,7 +322,7 @@ impl Case {
 
     /// Binds a program to this data, with nothing computed yet.
     pub fn bindings(&self, program: &Program) -> Result<Bindings, Failure> {
-        self.bind(program, |tensor| !tensor.writable)
+        self.bind(program, |tensor| !tensor.writable())
     }
 
     /// Returns the model's outputs from the tensors at the end of a program's run, by name.

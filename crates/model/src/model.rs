@@ -55,7 +55,7 @@ use ember_language::diagnostic::{Checked, FileId, Sources, Span};
 use ember_language::rules::Definitions;
 use ember_language::rules::{Operators, Signature};
 use ember_language::text::{Named, Words};
-use ember_targets::dlc::{Dim, SizeId, TensorDecl};
+use ember_targets::dlc::{Dim, Purpose, SizeId, TensorDecl};
 use ember_values::scalar::DType;
 use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
@@ -304,7 +304,7 @@ impl Model {
             let shape = tensor.shape.iter().map(|extent| all.dim(extent, known)).collect();
             let writable = i >= self.inputs.len();
             let (name, dtype) = (tensor.name.clone(), tensor.dtype);
-            all.tensors.push(TensorDecl { name, dtype, shape, writable });
+            all.tensors.push(TensorDecl { name, dtype, shape, purpose: Purpose::of(writable) });
         }
         all
     }

@@ -431,7 +431,7 @@ impl<'a> Checker<'a, '_> {
             Expr::Size(size) => Some(self.symbols.size(*size)),
             Expr::Load(addr) if addr.lanes.is_none() => {
                 // The execute unit itself may have written the tensor in between, so the value is unknown.
-                if self.program.tensors[addr.tensor.index()].writable {
+                if self.program.tensors[addr.tensor.index()].writable() {
                     return None;
                 }
                 let index: Option<Vec<Symbol>> =

@@ -68,7 +68,7 @@ impl Checker<'_, '_> {
     fn matmul(&mut self, [out, a, b]: [TensorId; 3], transposed: bool, place: &Place) {
         let [o, x, y] = [out, a, b].map(|id| &self.program.tensors[id.index()]);
         let computed = x.dtype.is_float() && !x.dtype.is_storage();
-        if !o.writable {
+        if !o.writable() {
             self.wrong(place, format!("writes tensor `{}`, which is read-only", o.name));
         } else if out == a || out == b {
             self.wrong(place, format!("multiplies `{}` into itself", o.name));
@@ -109,7 +109,7 @@ impl Checker<'_, '_> {
 
     fn writable<I>(&mut self, addr: &Addr<I>, place: &Place) {
         let (tensor, _) = self.tensor(addr);
-        if !tensor.writable {
+        if !tensor.writable() {
             let message = format!("writes tensor `{}`, which is read-only", tensor.name);
             self.wrong(place, message);
         }

@@ -10,7 +10,7 @@ use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::term::{Head, Term};
 use ember_model::{Model, Part, Statement, TensorId};
-use ember_targets::dlc::{Dim, SizeId, TensorDecl};
+use ember_targets::dlc::{Dim, Purpose, SizeId, TensorDecl};
 use ember_values::primitive::Typing;
 use ember_values::primitive::form::{self, Form};
 use std::collections::{BTreeMap, BTreeSet};
@@ -204,7 +204,7 @@ impl Group {
                     }
                 });
                 let shape: Vec<String> = shape.collect();
-                key += &format!("{} {shape:?} {};", tensor.dtype, tensor.writable);
+                key += &format!("{} {shape:?} {};", tensor.dtype, tensor.writable());
             } else {
                 // Values are compared by magnitude, rounded to the nearest power of two.
                 let value = sizes.get(name.as_str().trim_start_matches('%'));
@@ -239,7 +239,7 @@ fn context(model: &Model, statements: &[usize], names: &[Symbol]) -> ModelContex
         });
         context.tensors.push(TensorDecl {
             shape: shape.collect(),
-            writable: written.contains(&TensorId(at)),
+            purpose: Purpose::of(written.contains(&TensorId(at))),
             ..tensor.clone()
         });
     }

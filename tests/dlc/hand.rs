@@ -1,0 +1,145 @@
+//! Tests of scratch memory, and of the hand-written programs for whole models, most of which use it.
+
+use ember_compile::dlc_text::DlcText;
+use ember_compile::pipeline::{Case, simulate};
+use ember_host::Disk;
+use ember_language::diagnostic::Sources;
+use ember_language::load::load;
+use ember_language::rules::Exactness;
+use ember_model::Model;
+use ember_sim::CoreKind;
+use ember_targets::dlc::Purpose;
+use ember_targets::machine::Machine;
+use ember_targets::print::print;
+use ember_targets::verify::{Limits, Verified};
+use std::path::Path;
+
+/// The programs of `programs/hand/`, with the folders of their models.
+const PROGRAMS: [(&str, &str); 7] = [
+    ("bigbird", "examples"),
+    ("dlrm_rm3", "examples"),
+    ("fusedmm", "examples"),
+    ("gcn", "examples"),
+    ("graphsage", "examples"),
+    ("MP_com-Youtube", "workloads/MP"),
+    ("MP_web-Google", "workloads/MP"),
+];
+
+fn machine() -> Machine {
+    Machine::plus().expect("the machine")
+}
+
+/// Reads and verifies a program.
+fn program(sources: &mut Sources, path: &str) -> Verified {
+    let file = load(sources, &Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("loads");
+    let text = DlcText::read(sources, file).unwrap_or_else(|e| panic!("{path}: {e:#?}"));
+    let program = text.verify(&Limits::of(&machine())).unwrap_or_else(|e| panic!("{path}: {e:#?}"));
+    let again = sources.add("<printed>", print(&program));
+    assert_eq!(&DlcText::read(sources, again).expect("reads back").program, program.program());
+    program
+}
+
+#[test]
+fn programs_for_whole_models_compute_them() {
+    let mut scratch = 0;
+    for (name, folder) in PROGRAMS {
+        let mut sources = Sources::new(Disk);
+        let program = program(&mut sources, &format!("programs/hand/{name}.dlc"));
+        assert_eq!(program.name, name);
+        scratch += program.tensors.iter().filter(|t| t.purpose == Purpose::Scratch).count();
+        let path = format!("{}/{folder}/{name}.sexp", env!("CARGO_MANIFEST_DIR"));
+        let model = load(&mut sources, Path::new(&path)).expect("loads");
+        let model = Model::parse(&sources, model).expect("a model");
+        for seed in 1..=3 {
+            let case = Case::new(&model, Some(seed), Exactness::Reassoc).expect("data");
+            let outcome = simulate(&program, &machine(), &case, CoreKind::OutOfOrder, false)
+                .unwrap_or_else(|e| panic!("{name}: {e}"));
+            let compared = case.compare(&program, &outcome.tensors, Exactness::Reassoc);
+            compared.unwrap_or_else(|e| panic!("{name}, seed {seed}: {e}"));
+        }
+    }
+    assert!(scratch > 20, "{scratch} tensors of scratch memory");
+}
+
+#[test]
+fn every_program_for_a_whole_model_is_listed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/hand");
+    let files = std::fs::read_dir(folder).expect("the folder").count();
+    assert_eq!(files, PROGRAMS.len());
+}
+
+/// A program that adds up a row by way of memory of its own, whose declaration is given.
+fn through(scratch: &str) -> Result<(), String> {
+    let mut sources = Sources::new(Disk);
+    let model = "(model twice (input x f32 (rows 16)) (output out (nn.add x x))
+        (data (seed 3) (size rows 5) (x (uniform -1.0 1.0))))";
+    let model = sources.add("<model>", model.to_owned());
+    let model = Model::parse(&sources, model).expect("a model");
+    let text = format!(
+        "(dlc twice (sizes rows) (tensor x f32 (rows 16)) {scratch} (tensor_out out f32 (rows 16))
+           (compute_loop (register i i64) (register r f32x16)
+             (main
+               (for i 0 (size rows) 1
+                 (set r (load (at x i (lanes 16 16 0))))
+                 (store (at kept i (lanes 16 16 0)) (add r r)))
+               (for i 0 (size rows) 1
+                 (set r (load (at kept i (lanes 16 16 0))))
+                 (store (at out i (lanes 16 16 0)) r)))))"
+    );
+    let file = sources.add("<program>", text);
+    let messages = |errors: Vec<ember_language::diagnostic::Diagnostic>| {
+        errors.into_iter().map(|e| e.message).collect::<Vec<_>>().join("; ")
+    };
+    let program = DlcText::read(&sources, file).map_err(messages)?;
+    let program = program.verify(&Limits::of(&machine())).map_err(messages)?;
+    let case = Case::new(&model, None, Exactness::Bitwise).expect("data");
+    let (tensors, _) = case.instance.bind(&program).map_err(messages)?;
+    assert!(tensors[1].dtype == tensors[0].dtype && tensors[1].shape[1] == 16);
+    let outcome = simulate(&program, &machine(), &case, CoreKind::OutOfOrder, false)
+        .map_err(|e| e.to_string())?;
+    case.compare(&program, &outcome.tensors, Exactness::Bitwise).map_err(|e| e.to_string())
+}
+
+#[test]
+fn scratch_memory_has_the_extents_of_its_declaration() {
+    assert_eq!(through("(tensor_scratch kept f32 (rows 16))"), Ok(()));
+    assert_eq!(through("(tensor_scratch kept f32 (64 16))"), Ok(()));
+}
+
+#[test]
+fn misused_scratch_memory_has_a_message() {
+    let refused = |scratch: &str, expected: &str| {
+        let error = through(scratch).expect_err(expected);
+        assert!(error.contains(expected), "{expected}: {error}");
+    };
+    refused("(tensor kept f32 (rows 16))", "writes tensor `kept`, which is read-only");
+    refused("(tensor_out kept f32 (rows 16))", "the model has no tensor `kept`");
+    refused("(tensor_scratch kept f32 (rows 4294967296))", "scratch memory `kept` is too large");
+    refused(
+        "(tensor_scratch kept f32 (9223372036854775807 9223372036854775807))",
+        "scratch memory `kept` is too large",
+    );
+    refused("(tensor_scratch kept f32 (many 16))", "unknown size `many`");
+    refused("(tensor_scratch kept f32)", "`tensor_scratch` takes 3 items");
+    refused(
+        "(tensor_scratch kept f32 (rows 16)) (tensor_scratch x f32 (rows 16))",
+        "tensor `x` is defined twice",
+    );
+    // Too short for the rows, so that the program writes outside it.
+    refused("(tensor_scratch kept f32 (2 16))", "kept");
+}
+
+#[test]
+fn an_output_is_no_scratch_memory() {
+    let mut sources = Sources::new(Disk);
+    let model = "(model m (input x f32 (4)) (output out (nn.relu x)) (data (seed 1) (x (uniform 0.0 1.0))))";
+    let model = sources.add("<model>", model.to_owned());
+    let model = Model::parse(&sources, model).expect("a model");
+    let text = "(dlc m (tensor_scratch out f32 (4)) (compute_loop (main (store (at out 0) (const f32 0.0)))))";
+    let file = sources.add("<program>", text.to_owned());
+    let program = DlcText::read(&sources, file).expect("reads").program;
+    let case = Case::new(&model, None, Exactness::Bitwise).expect("data");
+    let error = case.instance.bind(&program).expect_err("an output").remove(0);
+    assert_eq!(error.message, "the program's scratch memory `out` is a tensor of the model");
+    assert_eq!(error.help.as_deref(), Some("give it another name"));
+}
