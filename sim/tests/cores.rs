@@ -6,7 +6,7 @@ use common::*;
 use ember_sim::{
     Bindings, Division, Options, SimError, Stats, Together, Workers, bound_on, run, run_divided,
 };
-use ember_targets::dlc::{Dim, Program, Purpose, SizeId, Stmt, TensorDecl, TensorId};
+use ember_targets::dlc::{Addr, Dim, Program, Purpose, SizeId, Stmt, TensorDecl, TensorId};
 use ember_targets::machine::Machine;
 use ember_targets::tensor::{Data, Hashed, Tensor};
 use ember_values::scalar::DType;
@@ -190,6 +190,7 @@ fn products_of_matrices_are_divided_by_rows() {
     for [out, a, b] in batched {
         let tensors = vec![tensor("out", out, true), tensor("a", a, false), tensor("b", b, false)];
         let [out, a, b] = [0, 1, 2].map(TensorId);
+        let [out, a, b] = [out, a, b].map(Addr::whole);
         let main = vec![Stmt::Matmul { out, a, b, transposed: false }];
         let program = Program { tensors, main, sizes: vec!["rows".into()], ..Program::default() };
         let data = |declared: &TensorDecl| {

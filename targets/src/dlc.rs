@@ -214,6 +214,13 @@ pub struct Addr<I> {
     pub lanes: Option<Lanes<I>>,
 }
 
+impl<I> Addr<I> {
+    /// Returns the address of a whole tensor, as a product of matrices has it.
+    pub fn whole(tensor: TensorId) -> Addr<I> {
+        Addr { tensor, index: Vec::new(), lanes: None }
+    }
+}
+
 /// The lanes of a run that starts at some index `base`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lanes<I> {
@@ -304,13 +311,14 @@ pub enum Stmt {
     /// `a` is `[m, k]`; `b` is `[k, n]`, or `[n, k]` if it is taken transposed; `out` is `[m, n]`. With a leading batch
     /// dimension `a` and `out` have three dimensions, and `b` has two or three: a `b` of two dimensions is the same for
     /// every batch. Each element is folded in the order of `k` from +0.0, and every product and every sum is rounded.
+    /// An operand is a tensor, whose address has no index, or one matrix of a batch of them, whose address has one.
     Matmul {
-        /// The tensor written, in every element; it is neither operand.
-        out: TensorId,
+        /// The place written, in every element; its tensor is neither operand's.
+        out: Addr<Expr>,
         /// The left operand.
-        a: TensorId,
+        a: Addr<Expr>,
         /// The right operand.
-        b: TensorId,
+        b: Addr<Expr>,
         /// True if the right operand is taken transposed.
         transposed: bool,
     },

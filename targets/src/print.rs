@@ -273,8 +273,13 @@ impl Printer<'_> {
             }
             Stmt::Matmul { out, a, b, transposed } => {
                 self.out.head(Keep::Fitting, if *transposed { "matmul_t" } else { "matmul" });
-                for tensor in [out, a, b] {
-                    self.out.atom(name_at(&self.program.tensors, tensor.index(), |t| &t.name));
+                for addr in [out, a, b] {
+                    if addr.index.is_empty() {
+                        let at = addr.tensor.index();
+                        self.out.atom(name_at(&self.program.tensors, at, |t| &t.name));
+                    } else {
+                        self.addr(addr, Self::expr);
+                    }
                 }
             }
             Stmt::For(body) => {

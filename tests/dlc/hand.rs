@@ -143,3 +143,55 @@ fn an_output_is_no_scratch_memory() {
     assert_eq!(error.message, "the program's scratch memory `out` is a tensor of the model");
     assert_eq!(error.help.as_deref(), Some("give it another name"));
 }
+
+/// Runs a program for a product of batches of matrices, of which the statements are given.
+fn products(statements: &str) -> Result<(), String> {
+    let mut sources = Sources::new(Disk);
+    let model = "(model m (input a f32 (n 5 7)) (input b f32 (n 7 20)) (output out (nn.matmul a b))
+        (data (seed 3) (size n 4) (a (uniform -1.0 1.0)) (b (uniform -1.0 1.0))))";
+    let model = sources.add("<model>", model.to_owned());
+    let model = Model::parse(&sources, model).expect("a model");
+    let text = format!(
+        "(dlc m (sizes n) (tensor a f32 (n 5 7)) (tensor b f32 (n 7 20)) (tensor_out out f32 (n 5 20))
+           (tensor_scratch one f32 (5 20))
+           (compute_loop (register i i64) (register j i64) (register x f32) (main {statements})))"
+    );
+    let file = sources.add("<program>", text);
+    let messages = |errors: Vec<ember_language::diagnostic::Diagnostic>| {
+        errors.into_iter().map(|e| e.message).collect::<Vec<_>>().join("; ")
+    };
+    let program = DlcText::read(&sources, file).map_err(messages)?;
+    let program = program.verify(&Limits::of(&machine())).map_err(messages)?;
+    let again = sources.add("<printed>", print(&program));
+    assert_eq!(&DlcText::read(&sources, again).expect("reads back").program, program.program());
+    let case = Case::new(&model, None, Exactness::Bitwise).expect("data");
+    let outcome = simulate(&program, &machine(), &case, CoreKind::OutOfOrder, false)
+        .map_err(|e| e.to_string())?;
+    case.compare(&program, &outcome.tensors, Exactness::Bitwise).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_product_may_be_of_one_matrix_of_a_batch() {
+    assert_eq!(products("(matmul out a b)"), Ok(()));
+    assert_eq!(products("(for i 0 (size n) 1 (matmul (at out i) (at a i) (at b i)))"), Ok(()));
+    let by_way_of_scratch = "(for i 0 (size n) 1 (matmul one (at a i) (at b i))
+        (for j 0 5 1 (store (at out i j (lanes 20 20 0)) (load (at one j (lanes 20 20 0))))))";
+    assert_eq!(products(by_way_of_scratch), Ok(()));
+    let wrong = products("(for i 0 (size n) 1 (matmul (at out i) (at a i) (at b 0)))");
+    assert!(wrong.is_err_and(|e| e.contains("out")));
+}
+
+#[test]
+fn a_product_of_what_is_no_matrix_of_a_batch_has_a_message() {
+    let refused = |statements: &str, expected: &str| {
+        let error = products(statements).expect_err(expected);
+        assert!(error.contains(expected), "{expected}: {error}");
+    };
+    refused("(matmul (at out 0 0) a b)", "multiplies a part that is no matrix of a batch");
+    refused("(matmul (at one 0) (at a 0) (at b 0))", "one matrix of what is no batch of matrices");
+    refused("(matmul (at out 0) a (at b 0))", "`out` is (5 20), the product (n 5 20)");
+    refused("(matmul (at out 0) (at a x) (at b 0))", "an index is f32, and i64 is needed");
+    refused("(matmul (at out i) (at a 0) (at b 0))", "`i`");
+    refused("(matmul (at out 0) (at a 9) (at b 0))", "a");
+    refused("(matmul (at none 0) a b)", "unknown tensor `none`");
+}

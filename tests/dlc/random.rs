@@ -340,6 +340,7 @@ impl Maker<'_> {
         let tensors: Vec<TensorId> = (0..self.program.tensors.len() as u32).map(TensorId).collect();
         let [out, a, b] = [self.pick(&tensors)?, self.pick(&tensors)?, self.pick(&tensors)?];
         let transposed = bool::arbitrary(self.random);
+        let [out, a, b] = [out, a, b].map(Addr::whole);
         let stmt = Stmt::Matmul { out, a, b, transposed };
         // Few shapes match, so the verifier itself decides whether these do.
         let alone = Program { main: vec![stmt.clone()], ..self.matrices() };

@@ -223,7 +223,9 @@ impl<'a> Checker<'a, '_> {
                     self.reads(value, place);
                 }
                 Stmt::Prefetch(addr) => self.reads_address(addr, place),
-                Stmt::Matmul { .. } => {}
+                Stmt::Matmul { out, a, b, .. } => {
+                    [out, a, b].into_iter().for_each(|addr| self.reads_address(addr, place));
+                }
                 Stmt::For(counted) => self.counted(counted, None, place, &mut Feed::Nothing),
                 Stmt::Walk(unit, counted) => self.walk(*unit, counted, place, feed),
             }
