@@ -8,7 +8,7 @@ use ember_language::rules::{self, Definitions, Operators};
 use ember_model::data::Instance;
 use ember_model::reference::evaluate;
 use ember_model::{Model, TensorId};
-use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
+use ember_targets::dlc::{Dim, Program, Purpose, SizeId, TensorDecl};
 use ember_targets::tensor::Tensor;
 use ember_tools::render::{render, to_json};
 use ember_values::operation::OPERATIONS;
@@ -238,7 +238,7 @@ fn declarations_keep_sizes_or_take_their_values() {
     let expected =
         vec![vec![rows, columns], vec![lookups], vec![ends], vec![lookups], vec![bags, columns]];
     assert_eq!(shapes, expected);
-    let writable: Vec<_> = all.tensors.iter().filter(|t| t.writable).map(|t| &t.name).collect();
+    let writable: Vec<_> = all.tensors.iter().filter(|t| t.writable()).map(|t| &t.name).collect();
     assert_eq!(writable, ["out"]);
     let known = model.declarations(&instance(WEIGHTED).sizes);
     assert!(known.sizes.is_empty());
@@ -252,7 +252,7 @@ fn programs_bind_sizes_by_shape_and_by_name() {
         name: name.to_owned(),
         dtype,
         shape: shape.to_vec(),
-        writable: false,
+        purpose: Purpose::Input,
     };
     let size = |i| Dim::Size(SizeId(i));
     let program = |tensors| Program {

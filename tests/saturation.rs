@@ -9,7 +9,7 @@ use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, RuleBook, Sort};
 use ember_language::sexp;
-use ember_targets::dlc::{Dim, SizeId, TensorDecl};
+use ember_targets::dlc::{Dim, Purpose, SizeId, TensorDecl};
 use ember_values::scalar::DType;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -77,7 +77,7 @@ fn bag(book: &RuleBook) -> EGraph {
         name: name.into(),
         dtype,
         shape,
-        writable,
+        purpose: Purpose::of(writable),
     };
     let size = |n| Dim::Size(SizeId(n));
     let tensors = [

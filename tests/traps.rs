@@ -18,7 +18,7 @@ use ember_language::rules::{self, Exactness, Operator, RuleBook, Signature, Sort
 use ember_language::term::Term;
 use ember_model::Model;
 use ember_sim::{Bindings, CoreKind};
-use ember_targets::dlc::{Dim, TensorDecl};
+use ember_targets::dlc::{Dim, Purpose, TensorDecl};
 use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::{DType, Scalar};
@@ -43,7 +43,7 @@ fn tensors() -> Vec<TensorDecl> {
         name: format!("{}_{dtype}", if writable { "out" } else { "in" }),
         dtype,
         shape: vec![Dim::Const(40)],
-        writable,
+        purpose: Purpose::of(writable),
     };
     [false, true].into_iter().flat_map(|w| DType::ALL.map(|d| tensor(w, d))).collect()
 }
@@ -285,7 +285,7 @@ fn both_runs(text: &str) -> Tensor {
             .map(|t| {
                 let mut tensor = Tensor::zeros(t.dtype, vec![40]);
                 for i in 0..40 {
-                    let x = if t.writable { -1.0 } else { i as f64 };
+                    let x = if t.writable() { -1.0 } else { i as f64 };
                     tensor.set(i, Scalar::from_f64(t.dtype, x));
                 }
                 (t.name, tensor)

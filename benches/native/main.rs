@@ -135,7 +135,7 @@ fn described(
         for (tensor, decl) in tensors.iter().zip(&program.tensors) {
             // Integers differ from batch to batch; of numbers, those of one batch do.
             let differs = !decl.dtype.is_float() && decl.dtype != DType::U8;
-            if !decl.writable && (differs || batch == 0 && tensor.len() <= LARGE) {
+            if !decl.writable() && (differs || batch == 0 && tensor.len() <= LARGE) {
                 let path = folder.join(format!("{}-{batch}", decl.name));
                 fs::write(&path, bytes(tensor)).expect("is written");
                 files.entry(decl.name.as_str()).or_default().push(path);

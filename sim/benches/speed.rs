@@ -25,7 +25,7 @@ fn layer(epoch: Instant, [batch, inputs, outputs]: [u64; 3]) {
         name: name.into(),
         dtype: DType::F32,
         shape: shape.map(Dim::Const).to_vec(),
-        writable,
+        purpose: Purpose::of(writable),
     };
     let tensors = vec![
         tensor("out", [batch, outputs], true),
@@ -40,6 +40,7 @@ fn layer(epoch: Instant, [batch, inputs, outputs]: [u64; 3]) {
     let zeros = Tensor::zeros(DType::F32, vec![batch, outputs]);
     let bound = vec![zeros, data([batch, inputs], 1), data([inputs, outputs], 2)];
     let [out, a, b] = [0, 1, 2].map(TensorId);
+    let [out, a, b] = [out, a, b].map(Addr::whole);
     let main = vec![Stmt::Matmul { out, a, b, transposed: false }];
     let program = Program { tensors, main, ..Program::default() };
     let start = seconds(epoch);

@@ -169,7 +169,7 @@ impl Context<'_> {
 
     fn writable(&self, tensor: TensorId, place: &str) -> Result<(), SimError> {
         match self.program.tensors.get(tensor.index()) {
-            Some(decl) if !decl.writable => {
+            Some(decl) if !decl.writable() => {
                 let name = &decl.name;
                 Err(SimError::invalid(format!("{place} writes `{name}`, which is read-only")))
             }

@@ -106,7 +106,7 @@ pub(crate) fn bind(
             return Err(wrong(format!("the data of `{name}` does not fill its shape")));
         }
         let on_demand = tensor.data.held_len().is_none();
-        let contents = match decl.writable {
+        let contents = match decl.writable() {
             true if on_demand => {
                 return Err(wrong(format!("`{name}` is written but computed on demand")));
             }

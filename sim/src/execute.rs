@@ -253,7 +253,7 @@ impl Sim<'_> {
                 self.store(old, addr, &at);
             }
             Inst::Multiply(product) => {
-                if !self.multiply(product) {
+                if !self.multiply(product)? {
                     return Ok(true);
                 }
             }

@@ -6,7 +6,7 @@ use common::*;
 use ember_sim::{
     Bindings, Division, Options, SimError, Stats, Together, Workers, bound_on, run, run_divided,
 };
-use ember_targets::dlc::{Dim, Program, SizeId, Stmt, TensorDecl, TensorId};
+use ember_targets::dlc::{Addr, Dim, Program, Purpose, SizeId, Stmt, TensorDecl, TensorId};
 use ember_targets::machine::Machine;
 use ember_targets::tensor::{Data, Hashed, Tensor};
 use ember_values::scalar::DType;
@@ -180,7 +180,7 @@ fn products_of_matrices_are_divided_by_rows() {
         name: name.into(),
         dtype: DType::F32,
         shape,
-        writable,
+        purpose: Purpose::of(writable),
     };
     let [own, k, n] = [Dim::Size(rows), Dim::Const(40), Dim::Const(24)];
     let batched = [
@@ -190,12 +190,13 @@ fn products_of_matrices_are_divided_by_rows() {
     for [out, a, b] in batched {
         let tensors = vec![tensor("out", out, true), tensor("a", a, false), tensor("b", b, false)];
         let [out, a, b] = [0, 1, 2].map(TensorId);
+        let [out, a, b] = [out, a, b].map(Addr::whole);
         let main = vec![Stmt::Matmul { out, a, b, transposed: false }];
         let program = Program { tensors, main, sizes: vec!["rows".into()], ..Program::default() };
         let data = |declared: &TensorDecl| {
             let extent = |dim: &Dim| if let Dim::Const(n) = dim { *n } else { 37 };
             let shape: Vec<u64> = declared.shape.iter().map(extent).collect();
-            match declared.writable {
+            match declared.writable() {
                 true => Tensor::zeros(DType::F32, shape),
                 false => {
                     let data = Data::Hashed(Hashed { seed: 3, lo: -1.0, hi: 1.0 });

@@ -18,7 +18,7 @@ fn program(dtype: DType, lanes: u32, times: usize, made: Expr) -> Program {
         name: name.into(),
         dtype,
         shape: vec![Dim::Const(n.into())],
-        writable,
+        purpose: Purpose::of(writable),
     };
     let zero = || Expr::Const(Scalar::I64(0));
     let run = |tensor, count| {

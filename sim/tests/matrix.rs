@@ -56,14 +56,19 @@ impl Case {
             name: name.into(),
             dtype: self.dtype,
             shape: shape.into_iter().map(Dim::Const).collect(),
-            writable: name == "out",
+            purpose: Purpose::of(name == "out"),
         };
         let [out, a, b] = self.shapes();
         let (transposed, [o, x, y]) = (self.transposed, [0, 1, 2].map(TensorId));
         Program {
             name: "product".into(),
             tensors: [("out", out), ("a", a), ("b", b)].map(decl).to_vec(),
-            main: vec![Stmt::Matmul { out: o, a: x, b: y, transposed }],
+            main: vec![Stmt::Matmul {
+                out: Addr::whole(o),
+                a: Addr::whole(x),
+                b: Addr::whole(y),
+                transposed,
+            }],
             ..Program::default()
         }
     }
@@ -236,13 +241,21 @@ fn products_that_do_not_fit_are_refused() {
     };
     let good = case([2, 3, 4]);
     let mut program = good.program();
-    program.main =
-        vec![Stmt::Matmul { out: TensorId(0), a: TensorId(1), b: TensorId(2), transposed: true }];
+    program.main = vec![Stmt::Matmul {
+        out: Addr::whole(TensorId(0)),
+        a: Addr::whole(TensorId(1)),
+        b: Addr::whole(TensorId(2)),
+        transposed: true,
+    }];
     refuse(program, good.tensors(), "shapes that do not match");
     let square = case([2, 2, 2]);
     let mut program = square.program();
-    program.main =
-        vec![Stmt::Matmul { out: TensorId(0), a: TensorId(0), b: TensorId(2), transposed: false }];
+    program.main = vec![Stmt::Matmul {
+        out: Addr::whole(TensorId(0)),
+        a: Addr::whole(TensorId(0)),
+        b: Addr::whole(TensorId(2)),
+        transposed: false,
+    }];
     refuse(program, square.tensors(), "a matrix into itself");
     let ints = Case { dtype: DType::I64, ..square };
     refuse(ints.program(), ints.tensors(), "other types than f32 or f64");

@@ -122,7 +122,7 @@ fn data_and_programs_that_do_not_fit_are_rejected() {
     assert!(reject(&|p| p.access.push(Action::Traverse(UnitId(0)))).contains("traversed twice"));
     assert!(reject(&|p| p.access.push(Action::Callback(CaseId(9)))).contains("not defined"));
     assert!(reject(&|p| p.units[0].ite.push(Action::Operand(StreamId(8)))).contains("outside"));
-    assert!(reject(&|p| p.tensors[3].writable = false).contains("read-only"));
+    assert!(reject(&|p| p.tensors[3].purpose = Purpose::Input).contains("read-only"));
     assert!(reject(&|p| p.registers[2].ty = f32s(8)).contains("another type"));
 }
 

@@ -27,7 +27,7 @@ fn program(table: DType, out: DType, rows: u64, dim: u64) -> Program {
         name: name.into(),
         dtype,
         shape: vec![Dim::Const(rows), Dim::Const(dim)],
-        writable,
+        purpose: Purpose::of(writable),
     };
     Program {
         name: "copy".into(),

@@ -284,7 +284,7 @@ fn places(model: &Model, program: &Program) -> Vec<Place> {
         name: tensor.name.clone(),
         dtype: tensor.dtype.name(),
         shape: tensor.shape.iter().map(extent).collect(),
-        written: tensor.writable,
+        written: tensor.writable(),
     };
     program.tensors.iter().map(place).collect()
 }

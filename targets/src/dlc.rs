@@ -73,8 +73,35 @@ pub struct TensorDecl {
     pub dtype: DType,
     /// Its extents.
     pub shape: Vec<Dim>,
-    /// True if the program may write it. A tensor that is not writable never changes.
-    pub writable: bool,
+    /// What the program does with it.
+    pub purpose: Purpose,
+}
+
+/// What a program does with a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It is only read, and never changes.
+    Input,
+    /// It may be written, and its final contents are a result.
+    Output,
+    /// It may be written, and its final contents are ignored. In a DLC program it is memory of the program's own: no data
+    /// is bound to it, so its extents are those declared. What it holds at the start is not part of a program's meaning;
+    /// the simulator starts with zeros.
+    Scratch,
+}
+
+impl Purpose {
+    /// Returns the purpose of a tensor that comes from outside, by whether it may be written.
+    pub fn of(writable: bool) -> Purpose {
+        if writable { Purpose::Output } else { Purpose::Input }
+    }
+}
+
+impl TensorDecl {
+    /// Returns true if the program may write the tensor.
+    pub fn writable(&self) -> bool {
+        self.purpose != Purpose::Input
+    }
 }
 
 /// One extent of a shape.
@@ -187,6 +214,13 @@ pub struct Addr<I> {
     pub lanes: Option<Lanes<I>>,
 }
 
+impl<I> Addr<I> {
+    /// Returns the address of a whole tensor, as a product of matrices has it.
+    pub fn whole(tensor: TensorId) -> Addr<I> {
+        Addr { tensor, index: Vec::new(), lanes: None }
+    }
+}
+
 /// The lanes of a run that starts at some index `base`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lanes<I> {
@@ -277,13 +311,14 @@ pub enum Stmt {
     /// `a` is `[m, k]`; `b` is `[k, n]`, or `[n, k]` if it is taken transposed; `out` is `[m, n]`. With a leading batch
     /// dimension `a` and `out` have three dimensions, and `b` has two or three: a `b` of two dimensions is the same for
     /// every batch. Each element is folded in the order of `k` from +0.0, and every product and every sum is rounded.
+    /// An operand is a tensor, whose address has no index, or one matrix of a batch of them, whose address has one.
     Matmul {
-        /// The tensor written, in every element; it is neither operand.
-        out: TensorId,
+        /// The place written, in every element; its tensor is neither operand's.
+        out: Addr<Expr>,
         /// The left operand.
-        a: TensorId,
+        a: Addr<Expr>,
         /// The right operand.
-        b: TensorId,
+        b: Addr<Expr>,
         /// True if the right operand is taken transposed.
         transposed: bool,
     },

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod c;
+pub mod contract;
 pub mod dlc;
 pub mod machine;
 pub mod narrow;

@@ -65,7 +65,10 @@ fn expressions(body: &[Stmt], visit: &mut impl FnMut(&Expr)) {
                 value.walk(visit);
             }
             Stmt::Prefetch(addr) => address(addr, visit),
-            Stmt::Pop(_) | Stmt::Matmul { .. } => {}
+            Stmt::Matmul { out, a, b, .. } => {
+                [out, a, b].into_iter().for_each(|addr| address(addr, visit));
+            }
+            Stmt::Pop(_) => {}
             Stmt::For(own) | Stmt::Walk(_, own) => {
                 own.lo.walk(visit);
                 own.hi.walk(visit);
@@ -259,7 +262,14 @@ impl Narrow {
                 let addrs = self.addresses(addr, made)?;
                 made.extend(addrs.into_iter().map(Stmt::Prefetch));
             }
-            Stmt::Matmul { .. } => made.push(stmt.clone()),
+            Stmt::Matmul { out, a, b, transposed } => {
+                let [out, a, b] = [out, a, b].map(|addr| {
+                    let index = addr.index.iter().map(|i| self.scalar(i, made));
+                    let index = index.collect::<Option<_>>()?;
+                    Some(Addr { tensor: addr.tensor, index, lanes: None })
+                });
+                made.push(Stmt::Matmul { out: out?, a: a?, b: b?, transposed: *transposed });
+            }
             Stmt::For(own) => {
                 let own = self.counted(own, made)?;
                 made.push(Stmt::For(own));

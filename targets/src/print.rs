@@ -2,8 +2,8 @@
 //! the Ember artifact's `dlc` dialect.
 
 use crate::dlc::{
-    Action, Addr, Dim, Expr, Lanes, Loop, Program, RegisterId, Stmt, Stream, StreamId, StreamKind,
-    TraversalUnit, Type,
+    Action, Addr, Dim, Expr, Lanes, Loop, Program, Purpose, RegisterId, Stmt, Stream, StreamId,
+    StreamKind, TraversalUnit, Type,
 };
 use ember_values::layout::{Keep, Layout, WIDTH, quote};
 use ember_values::scalar::{DType, Scalar};
@@ -62,7 +62,12 @@ impl Printer<'_> {
         program.sizes.iter().for_each(|size| self.out.atom(quote(size)));
         self.out.close();
         for tensor in &program.tensors {
-            self.out.head(Keep::Items(1), if tensor.writable { "tensor_out" } else { "tensor" });
+            let head = match tensor.purpose {
+                Purpose::Input => "tensor",
+                Purpose::Output => "tensor_out",
+                Purpose::Scratch => "tensor_scratch",
+            };
+            self.out.head(Keep::Items(1), head);
             self.out.atom(quote(&tensor.name));
             self.out.atom(tensor.dtype.name());
             self.out.open(Keep::Fitting);
@@ -268,8 +273,13 @@ impl Printer<'_> {
             }
             Stmt::Matmul { out, a, b, transposed } => {
                 self.out.head(Keep::Fitting, if *transposed { "matmul_t" } else { "matmul" });
-                for tensor in [out, a, b] {
-                    self.out.atom(name_at(&self.program.tensors, tensor.index(), |t| &t.name));
+                for addr in [out, a, b] {
+                    if addr.index.is_empty() {
+                        let at = addr.tensor.index();
+                        self.out.atom(name_at(&self.program.tensors, at, |t| &t.name));
+                    } else {
+                        self.addr(addr, Self::expr);
+                    }
                 }
             }
             Stmt::For(body) => {

@@ -6,7 +6,7 @@ use ember_host::Disk;
 use ember_language::diagnostic::{Diagnostic, Sources};
 use ember_language::rules::{self, Operators};
 use ember_language::term::Term;
-use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
+use ember_targets::dlc::{Dim, Program, Purpose, SizeId, TensorDecl};
 use ember_targets::print::print;
 use ember_targets::verify::{Limits, Verified};
 use ember_values::scalar::DType;
@@ -30,7 +30,7 @@ pub fn bag_context() -> ModelContext {
         name: name.into(),
         dtype,
         shape,
-        writable,
+        purpose: Purpose::of(writable),
     };
     ModelContext {
         name: "bag".into(),

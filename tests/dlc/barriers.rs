@@ -5,7 +5,7 @@ use crate::bag::{check, operators};
 use ember_compile::decouple::{ModelContext, decouple};
 use ember_language::term::Term;
 use ember_sim::{Bindings, Options, Outcome, run};
-use ember_targets::dlc::{Action, Dim, Program, StreamKind, TensorDecl};
+use ember_targets::dlc::{Action, Dim, Program, Purpose, StreamKind, TensorDecl};
 use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use ember_targets::tensor::{Data, Tensor};
@@ -137,7 +137,7 @@ fn a_gather_of_what_was_written_waits_behind_its_barrier() {
                 name: name.into(),
                 dtype: if name == "idx" { DType::I64 } else { DType::F32 },
                 shape: shape.into_iter().map(Dim::Const).collect(),
-                writable: matches!(name, "t" | "out"),
+                purpose: Purpose::of(matches!(name, "t" | "out")),
             })
             .collect(),
     };

@@ -5,6 +5,7 @@ mod barriers;
 mod counters;
 mod decouple;
 mod erases;
+mod hand;
 mod laws;
 mod lift;
 mod nests;

@@ -6,7 +6,7 @@ use ember_compile::coupled::coupled;
 use ember_compile::decouple::{ModelContext, decouple};
 use ember_language::term::Term;
 use ember_sim::{Bindings, Options, run};
-use ember_targets::dlc::{Dim, Program, TensorDecl};
+use ember_targets::dlc::{Dim, Program, Purpose, TensorDecl};
 use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use ember_targets::tensor::{Data, Tensor};
@@ -286,7 +286,7 @@ fn decoupling_keeps_the_meaning_of_random_loop_nests() {
         name: name.into(),
         dtype: tensor.dtype,
         shape: tensor.shape.iter().map(|n| Dim::Const(*n)).collect(),
-        writable: name == "out",
+        purpose: Purpose::of(name == "out"),
     };
     let tensors = tensors().into_iter().map(declare).collect();
     let context = ModelContext { name: "nest".into(), sizes: Vec::new(), tensors };

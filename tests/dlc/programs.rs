@@ -88,7 +88,8 @@ fn models(program: &str) -> Vec<String> {
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
     let entries = std::fs::read_dir(folder).expect("the folder");
-    let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<_> = paths.filter(|path| path.is_file()).collect();
     files.sort();
     files
 }

@@ -76,13 +76,23 @@ impl Maker<'_> {
                 });
             }
             let (name, dtype) = (self.name(k), self.dtype());
-            self.program.tensors.push(TensorDecl { name, dtype, shape, writable: k % 2 == 0 });
+            self.program.tensors.push(TensorDecl {
+                name,
+                dtype,
+                shape,
+                purpose: [Purpose::Output, Purpose::Input, Purpose::Scratch][k % 3],
+            });
         }
         let side = Dim::Const(u64::arbitrary(self.random));
         for k in 0..3 * self.below(2) {
             let (name, dtype) = (self.name(100 + k), DType::F32);
             let shape = vec![side; 2];
-            self.program.tensors.push(TensorDecl { name, dtype, shape, writable: k == 0 });
+            self.program.tensors.push(TensorDecl {
+                name,
+                dtype,
+                shape,
+                purpose: Purpose::of(k == 0),
+            });
         }
         for k in 0..self.below(6) {
             let (name, ty) = (self.name(k), self.ty());
@@ -274,7 +284,7 @@ impl Maker<'_> {
                     let (addr, ty) = self.address(|m| m.pick(&indices).expect("a constant"));
                     let values = self.usable(around, |other| other == ty);
                     if let Some(value) = self.pick(&values)
-                        && self.program.tensors[addr.tensor.index()].writable
+                        && self.program.tensors[addr.tensor.index()].writable()
                     {
                         actions.push(Action::Store { addr, value });
                     }
@@ -304,7 +314,7 @@ impl Maker<'_> {
                 }
                 2 => {
                     let (addr, ty) = self.address(|m| m.expr(INDEX, 2));
-                    if self.program.tensors[addr.tensor.index()].writable {
+                    if self.program.tensors[addr.tensor.index()].writable() {
                         let value = self.expr(ty, 3);
                         let op = BinaryOp::ALL[self.below(6)];
                         let moved = ty.dtype.is_storage() || bool::arbitrary(self.random);
@@ -330,6 +340,7 @@ impl Maker<'_> {
         let tensors: Vec<TensorId> = (0..self.program.tensors.len() as u32).map(TensorId).collect();
         let [out, a, b] = [self.pick(&tensors)?, self.pick(&tensors)?, self.pick(&tensors)?];
         let transposed = bool::arbitrary(self.random);
+        let [out, a, b] = [out, a, b].map(Addr::whole);
         let stmt = Stmt::Matmul { out, a, b, transposed };
         // Few shapes match, so the verifier itself decides whether these do.
         let alone = Program { main: vec![stmt.clone()], ..self.matrices() };

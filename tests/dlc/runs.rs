@@ -100,6 +100,7 @@ fn hand_written_bags_agree_bit_for_bit() {
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .expect("the folder")
         .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_file())
         .collect();
     files.sort();
     for path in files {

@@ -6,7 +6,8 @@ use ember_native::{Buffers, Compiler, Contraction, Library};
 use ember_sim::{Bindings, Options, run};
 use ember_targets::c::{self, Core, Error};
 use ember_targets::dlc::{
-    Addr, Dim, Expr, Lanes, Loop, Program, Register, RegisterId, Stmt, TensorDecl, TensorId, Type,
+    Addr, Dim, Expr, Lanes, Loop, Program, Purpose, Register, RegisterId, Stmt, TensorDecl,
+    TensorId, Type,
 };
 use ember_targets::machine::Machine;
 use ember_targets::tensor::{Data, Tensor};
@@ -41,7 +42,7 @@ fn program(operation: &Operation<'_>, lanes: u32) -> Program {
         name: name.into(),
         dtype,
         shape: vec![Dim::Const(u64::from(ELEMENTS))],
-        writable,
+        purpose: Purpose::of(writable),
     };
     let at = |tensor: u32| Addr {
         tensor: TensorId(tensor),

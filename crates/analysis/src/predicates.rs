@@ -317,7 +317,7 @@ pub(crate) fn known_range(egraph: &EGraph, ids: &[Id]) -> bool {
 
 /// Returns true if a tensor, given by its name in terms, may be written. This is the case for an undeclared tensor.
 fn writable(egraph: &EGraph, name: &str) -> bool {
-    egraph.analysis.tensor(name.into()).is_none_or(|t| t.writable)
+    egraph.analysis.tensor(name.into()).is_none_or(|t| t.writable())
 }
 
 fn independent_lanes(egraph: &EGraph, var: Id, parts: &[Id]) -> Option<bool> {

@@ -13,7 +13,7 @@ use ember_language::diagnostic::Sources;
 use ember_language::rules::{self, RuleBook, ScheduleStep};
 use ember_language::sexp;
 use ember_language::term::{Node, Term};
-use ember_targets::dlc::{Dim, SizeId, TensorDecl};
+use ember_targets::dlc::{Dim, Purpose, SizeId, TensorDecl};
 use ember_values::scalar::DType;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ fn saturate_bag(book: &RuleBook, schedule: &str) -> (Duration, usize, String) {
         name: name.into(),
         dtype,
         shape,
-        writable,
+        purpose: Purpose::of(writable),
     };
     let size = |n| Dim::Size(SizeId(n));
     let tensors = [

@@ -4,6 +4,7 @@
 //! (dlc NAME
 //!   (sizes NAME…)
 //!   (tensor NAME DTYPE (EXTENT…))  (tensor_out NAME DTYPE (EXTENT…))
+//!   (tensor_scratch NAME DTYPE (EXTENT…))
 //!   (configure_access_engine
 //!     (const_stream NAME TYPE NUMBER)  (size_stream NAME SIZE)  (get_ind_var NAME UNIT)
 //!     (mem_stream NAME TYPE (at TENSOR STREAM…) HINT)  (alu_stream NAME TYPE OP STREAM STREAM)
@@ -20,8 +21,9 @@
 //!            (traverse UNIT)  (store_stream (at TENSOR STREAM…) STREAM)  (barrier)
 //! STATEMENT  (set REGISTER VALUE)  (pop_operand REGISTER)  (store (at TENSOR VALUE…) VALUE)
 //!            (accumulate OP (at TENSOR VALUE…) VALUE)
-//!            (matmul OUT A B)  (matmul_t OUT A B)
+//!            (matmul MATRIX MATRIX MATRIX)  (matmul_t MATRIX MATRIX MATRIX)
 //!            (for REGISTER LO HI STEP STATEMENT…)  (walk UNIT REGISTER LO HI STEP STATEMENT…)
+//! MATRIX     TENSOR  (at TENSOR VALUE)
 //! VALUE      REGISTER  INTEGER  (const DTYPE NUMBER)  (size NAME)  (load (at TENSOR VALUE…))
 //!            (OP VALUE VALUE)  (select VALUE VALUE VALUE)  (cast DTYPE VALUE)
 //!            (exp VALUE)  (sqrt VALUE)  (fold OP VALUE)  (broadcast LANES VALUE)
@@ -39,7 +41,7 @@ mod reader;
 use access::ACCESS;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::sexp::{self, Sexp};
-use ember_targets::dlc::Program;
+use ember_targets::dlc::{Program, Purpose};
 use ember_targets::verify::{self, Kind, Limits, Part, Place, Verified, VerifyError};
 use reader::{Forms, Reader};
 use std::collections::BTreeMap;
@@ -144,6 +146,7 @@ const SECTIONS: Forms = Forms {
         "(sizes NAME…)",
         "(tensor NAME DTYPE (EXTENT…))",
         "(tensor_out NAME DTYPE (EXTENT…))",
+        "(tensor_scratch NAME DTYPE (EXTENT…))",
         "(configure_access_engine FORM…)",
         "(compute_loop FORM…)",
     ],
@@ -193,7 +196,9 @@ impl Reader {
         for (head, section, items) in &parts {
             match *head {
                 "sizes" => self.sizes(items),
-                "tensor" | "tensor_out" => self.tensor(section, items, *head == "tensor_out"),
+                "tensor" => self.tensor(section, items, Purpose::Input),
+                "tensor_out" => self.tensor(section, items, Purpose::Output),
+                "tensor_scratch" => self.tensor(section, items, Purpose::Scratch),
                 _ => {}
             }
         }

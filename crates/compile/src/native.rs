@@ -52,7 +52,7 @@ fn scratch(model: &Model, program: &Program) -> Vec<TensorId> {
     let outputs: Vec<&str> = model.outputs().map(|output| output.name.as_str()).collect();
     let tensors = program.tensors.iter().zip(0..);
     let own =
-        tensors.filter(|(tensor, _)| tensor.writable && !outputs.contains(&tensor.name.as_str()));
+        tensors.filter(|(tensor, _)| tensor.writable() && !outputs.contains(&tensor.name.as_str()));
     own.map(|(_, at)| TensorId(at)).collect()
 }
 

@@ -26,7 +26,8 @@ use ember_model::Model;
 use ember_model::data::{Instance, TensorFile};
 use ember_model::reference::{Mismatch, compare, error_bounds, evaluate};
 use ember_sim::{Bindings, CoreKind, Outcome, SimError, Values};
-use ember_targets::dlc::{Program, TensorDecl};
+use ember_targets::contract::contracted;
+use ember_targets::dlc::{Program, Purpose, TensorDecl};
 use ember_targets::machine::{self, Machine};
 use ember_targets::narrow::narrow;
 use ember_targets::print::print;
@@ -298,7 +299,8 @@ impl Case {
         let expected = outcome.tensors.len() == program.tensors.len()
             && tensors.all(|(tensor, data)| {
                 let same = |expected: &Tensor| expected.same_bits(data);
-                !tensor.writable || self.expected.get(&tensor.name).is_some_and(same)
+                let result = tensor.purpose == Purpose::Output;
+                !result || self.expected.get(&tensor.name).is_some_and(same)
             });
         Ended { stats: outcome.stats.clone(), expected }
     }
@@ -321,7 +323,7 @@ impl Case {
 
     /// Binds a program to this data, with nothing computed yet.
     pub fn bindings(&self, program: &Program) -> Result<Bindings, Failure> {
-        self.bind(program, |tensor| !tensor.writable)
+        self.bind(program, |tensor| !tensor.writable())
     }
 
     /// Returns the model's outputs from the tensors at the end of a program's run, by name.
@@ -476,6 +478,14 @@ pub fn lower(
         Goal::Decoupled => decouple(operators, term, context),
         Goal::Coupled => coupled(operators, term, context),
     }?;
+    let private = |name: &str| {
+        let own = context.tensors.iter().find(|tensor| tensor.name == name);
+        own.is_some_and(|tensor| tensor.purpose == Purpose::Scratch)
+    };
+    let program = match goal {
+        Goal::Decoupled => contracted(program, private),
+        Goal::Coupled => program,
+    };
     let program = match lacking(&program, machine) {
         // What cannot be written in registers stays as it is, and the verifier refuses it.
         Some(Capability::WideRows) => narrow(&program, machine.core.simd_bytes).unwrap_or(program),

@@ -11,7 +11,7 @@ use ember_language::text::{self, Named, Words};
 use ember_model::data::{Instance, broadcast};
 use ember_model::{Prepared, Preparing, TensorId, Whole};
 use ember_sim::{Bindings, Options};
-use ember_targets::dlc::{Dim, TensorDecl};
+use ember_targets::dlc::{Dim, Purpose, TensorDecl};
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::{Limits, verify};
 use ember_values::scalar::DType;
@@ -230,7 +230,7 @@ fn run(inputs: &Inputs, made: Prepare) -> Checked<(u64, Option<Tensor>)> {
         name: own.name.clone(),
         dtype: own.tensor.dtype,
         shape: own.tensor.shape.iter().map(|n| Dim::Const(*n)).collect(),
-        writable: own.written,
+        purpose: Purpose::of(own.written),
     };
     let context = ModelContext {
         name: "preparation".to_owned(),

@@ -25,6 +25,7 @@ use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources};
 use ember_language::term::Term;
 use ember_model::Extent;
 use ember_targets::dlc::Program;
+pub use ember_targets::dlc::Purpose;
 use ember_values::scalar::{DType, LARGEST_SIZE};
 use halves::Halves;
 pub use lines::NoDialect;
@@ -44,17 +45,6 @@ const LANES: u64 = 1024;
 
 /// The most dimensions of memory.
 const RANK: usize = 8;
-
-/// The purpose of a kernel's tensor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// It is only read.
-    Input,
-    /// It is written, and its contents are a result.
-    Output,
-    /// It is memory of the kernel's own.
-    Scratch,
-}
 
 /// A tensor of a kernel.
 #[derive(Clone, Debug, PartialEq)]

@@ -49,7 +49,7 @@ impl Buffers {
         if bytes > MOST {
             return Err(TooLarge { bytes });
         }
-        let written = program.tensors.iter().map(|tensor| tensor.writable);
+        let written = program.tensors.iter().map(|tensor| tensor.writable());
         let buffers = tensors.iter().zip(written).map(|(tensor, written)| Buffer {
             dtype: tensor.dtype,
             shape: tensor.shape.clone(),

@@ -7,13 +7,13 @@
 //! ```
 //! use ember_native::{Buffers, Compiler, Contraction, Library};
 //! use ember_targets::c::{self, Core};
-//! use ember_targets::dlc::{Addr, Dim, Expr, Program, Stmt, TensorDecl, TensorId};
+//! use ember_targets::dlc::{Addr, Dim, Expr, Program, Purpose, Stmt, TensorDecl, TensorId};
 //! use ember_targets::tensor::{Data, Tensor};
 //! use ember_targets::verify::{Limits, verify};
 //! use ember_values::scalar::{DType, Scalar};
 //! use std::sync::Arc;
 //!
-//! let tensor = TensorDecl { name: "x".into(), dtype: DType::F32, shape: vec![Dim::Const(2)], writable: true };
+//! let tensor = TensorDecl { name: "x".into(), dtype: DType::F32, shape: vec![Dim::Const(2)], purpose: Purpose::Output };
 //! let first = Addr { tensor: TensorId(0), index: vec![Expr::Const(Scalar::I64(0))], lanes: None };
 //! let program = Program {
 //!     name: "one".into(),

@@ -256,8 +256,18 @@ impl Compiler<'_> {
                 self.code.insts.push(Inst::Touch { addr });
             }
             Stmt::Matmul { out, a, b, transposed } => {
-                let (tensors, simd) = ([*out, *a, *b], self.core.simd_bytes);
-                let product = self.context.product(tensors, *transposed, simd, &self.place)?;
+                let operands = [out, a, b];
+                let mut chosen = [None; 3];
+                for (chosen, addr) in chosen.iter_mut().zip(operands) {
+                    if let Some(index) = addr.index.first() {
+                        let reg = self.expr(index, None)?;
+                        check_index(reg.ty, &self.place)?;
+                        *chosen = Some(reg.slot);
+                    }
+                }
+                let simd = self.core.simd_bytes;
+                let mut product = self.context.product(operands, *transposed, simd, &self.place)?;
+                product.chosen = chosen;
                 self.code.insts.push(Inst::Multiply(Box::new(product)));
             }
             Stmt::For(l) | Stmt::Walk(_, l) => self.repeat(l, statement)?,

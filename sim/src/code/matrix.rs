@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::error::SimError;
-use ember_targets::dlc::{Dim, TensorDecl, TensorId};
+use ember_targets::dlc::{Addr, Dim, Expr, TensorDecl, TensorId};
 use ember_values::scalar::DType;
 
 /// A product of matrices, or of batches of them, with its blocks.
@@ -27,6 +27,12 @@ pub(crate) struct Product {
     pub(crate) side: u64,
     /// The number of tiles in the rows and in the columns of a block.
     pub(crate) tiles: [u64; 2],
+    /// For the output and the operands, the register with the number of the matrix if it is one of a batch, and the
+    /// matrices of the batch.
+    pub(crate) chosen: [Option<usize>; 3],
+    pub(crate) matrices: [u64; 3],
+    /// The statement, for messages.
+    pub(crate) place: String,
 }
 
 impl Product {
@@ -40,12 +46,13 @@ impl Context<'_> {
     /// Checks a product's types and shapes, and lays out its blocks for registers of the given size.
     pub(super) fn product(
         &self,
-        [out, a, b]: [TensorId; 3],
+        operands: [&Addr<Expr>; 3],
         transposed: bool,
         simd_bytes: u64,
         place: &str,
     ) -> Result<Product, SimError> {
         let wrong = |what: &str| SimError::invalid(format!("{place} multiplies {what}"));
+        let [out, a, b] = operands.map(|addr| addr.tensor);
         let decl = |id: TensorId| self.program.tensors.get(id.index());
         let (Some(o), Some(x), Some(y)) = (decl(out), decl(a), decl(b)) else {
             return Err(wrong("a tensor that is not declared"));
@@ -58,14 +65,23 @@ impl Context<'_> {
         if !matches!(dtype, DType::F32 | DType::F64) || [o, y].iter().any(|t| t.dtype != dtype) {
             return Err(wrong("other types than f32 or f64"));
         }
-        let (a_shape, b_shape) = (self.extents(x)?, self.extents(y)?);
+        let mut shapes = [self.extents(o)?, self.extents(x)?, self.extents(y)?];
+        let mut matrices = [1; 3];
+        for ((shape, matrices), addr) in shapes.iter_mut().zip(&mut matrices).zip(operands) {
+            match (addr.index.len(), shape.len()) {
+                (0, _) => {}
+                (1, 3) => *matrices = shape.remove(0),
+                _ => return Err(wrong("one matrix of what is no batch of matrices")),
+            }
+        }
+        let [o_shape, a_shape, b_shape] = shapes;
         let shapes = (a_shape.split_last_chunk(), b_shape.split_last_chunk());
         let (Some((batch, [rows, depth])), Some((own, &[first, last]))) = shapes else {
             return Err(wrong("tensors without rows and columns"));
         };
         let (inner, columns) = if transposed { (last, first) } else { (first, last) };
         let fits = batch.len() <= 1 && (own.is_empty() || own == batch) && inner == *depth;
-        if !fits || self.extents(o)? != [batch, &[*rows, columns]].concat() {
+        if !fits || o_shape != [batch, &[*rows, columns]].concat() {
             return Err(wrong("shapes that do not match"));
         }
         let (side, tiles) = blocks(simd_bytes, dtype, columns);
@@ -86,6 +102,9 @@ impl Context<'_> {
             depth: *depth,
             side,
             tiles,
+            chosen: [None; 3],
+            matrices,
+            place: place.to_owned(),
         })
     }
 

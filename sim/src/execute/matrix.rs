@@ -9,6 +9,7 @@
 use crate::code::Product;
 use crate::core::{Port, Ready};
 use crate::data::Held;
+use crate::error::SimError;
 use crate::scheduler::Sim;
 use ember_values::scalar::DType;
 
@@ -19,6 +20,8 @@ pub(super) struct Multiplication {
     row: u64,
     column: u64,
     depth: u64,
+    /// The first elements of the output and of the operands.
+    first: [u64; 3],
     /// The ready time of each tile of the block.
     tiles: Vec<Ready>,
     /// `None` if they are not computed.
@@ -51,16 +54,17 @@ struct Step {
     columns: u64,
     depth: u64,
     depths: u64,
+    first: [u64; 3],
 }
 
 impl Multiplication {
-    fn new(product: &Product) -> Multiplication {
+    fn new(product: &Product, first: [u64; 3]) -> Multiplication {
         let values = product.computed.then(|| match product.dtype {
             DType::F64 => Values::F64(Block::default()),
             _ => Values::F32(Block::default()),
         });
         let tiles = vec![Ready::default(); product.tiles.iter().product::<u64>() as usize];
-        Multiplication { batch: 0, row: 0, column: 0, depth: 0, tiles, values }
+        Multiplication { batch: 0, row: 0, column: 0, depth: 0, first, tiles, values }
     }
 
     /// Returns the next step; `None` after the last.
@@ -75,6 +79,7 @@ impl Multiplication {
             columns: columns.min(product.columns - self.column),
             depth: self.depth,
             depths: product.side.min(product.depth - self.depth),
+            first: self.first,
         })
     }
 
@@ -101,13 +106,14 @@ impl Multiplication {
 impl Product {
     /// Returns the position of row `row` of the left operand at the step's depth.
     fn a_at(&self, step: &Step, row: u64) -> u64 {
-        (step.batch * self.rows + row) * self.depth + step.depth
+        step.first[1] + (step.batch * self.rows + row) * self.depth + step.depth
     }
 
     /// Returns a position in the right operand: at depth `outer` and the step's first column, or, if it is transposed,
     /// at column `outer` and the step's first depth.
     fn b_at(&self, step: &Step, outer: u64) -> u64 {
-        let batch = if self.own_b { step.batch * self.depth * self.columns } else { 0 };
+        let own = if self.own_b { step.batch * self.depth * self.columns } else { 0 };
+        let batch = step.first[2] + own;
         match self.transposed {
             true => batch + outer * self.depth + step.depth,
             false => batch + outer * self.columns + step.column,
@@ -116,21 +122,22 @@ impl Product {
 
     /// Returns the position of a row of the output at the step's first column.
     fn out_at(&self, step: &Step, row: u64) -> u64 {
-        (step.batch * self.rows + row) * self.columns + step.column
+        step.first[0] + (step.batch * self.rows + row) * self.columns + step.column
     }
 }
 
 impl Sim<'_> {
     /// Runs one step of a product. Returns true if it was the last.
-    pub(super) fn multiply(&mut self, product: &Product) -> bool {
+    pub(super) fn multiply(&mut self, product: &Product) -> Result<bool, SimError> {
         let mut at = match self.execution.product.take() {
             Some(at) => at,
             None => {
+                let first = self.first(product)?;
                 self.core.wait(self.core.clock + self.machine.matrix.startup_cycles, None);
-                Box::new(Multiplication::new(product))
+                Box::new(Multiplication::new(product, first))
             }
         };
-        let Some(step) = at.step(product) else { return true };
+        let Some(step) = at.step(product) else { return Ok(true) };
         match &mut at.values {
             Some(Values::F32(block)) => block.step(product, &step, &self.tensors),
             Some(Values::F64(block)) => block.step(product, &step, &self.tensors),
@@ -148,7 +155,30 @@ impl Sim<'_> {
         }
         let done = at.step(product).is_none();
         self.execution.product = (!done).then_some(at);
-        done
+        Ok(done)
+    }
+
+    /// Returns the first elements of the output and of the operands of a product.
+    fn first(&self, product: &Product) -> Result<[u64; 3], SimError> {
+        let Product { rows, columns, depth, .. } = *product;
+        let sizes = [rows * columns, rows * depth, depth * columns];
+        let mut first = [0; 3];
+        for (at, tensor) in [product.out, product.a, product.b].into_iter().enumerate() {
+            let Some(slot) = product.chosen[at] else { continue };
+            // As an unsigned number, a negative one is above every extent.
+            let (matrix, extent) = (self.execution.lanes[slot], product.matrices[at]);
+            if matrix >= extent {
+                return Err(SimError::OutOfBounds {
+                    tensor: self.tensors[tensor].name.clone(),
+                    place: product.place.clone(),
+                    index: matrix as i64,
+                    dimension: 0,
+                    extent,
+                });
+            }
+            first[at] = matrix * sizes[at];
+        }
+        Ok(first)
     }
 
     /// Schedules the loads of a step's operands and its outer products.

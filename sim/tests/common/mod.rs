@@ -182,7 +182,7 @@ impl Builder {
             name: name.into(),
             dtype,
             shape: shape.iter().map(|&s| Dim::Size(SizeId(s))).collect(),
-            writable,
+            purpose: Purpose::of(writable),
         };
         Builder(Program {
             name: name.into(),

@@ -75,7 +75,9 @@ fn direct(stmt: &Stmt, found: &mut BTreeSet<RegisterId>) {
             in_expr(value, found);
         }
         Stmt::Prefetch(addr) => in_addr(addr, found),
-        Stmt::Matmul { .. } => {}
+        Stmt::Matmul { out, a, b, .. } => {
+            [out, a, b].into_iter().for_each(|addr| in_addr(addr, found));
+        }
         Stmt::For(Loop { lo, hi, .. }) | Stmt::Walk(_, Loop { lo, hi, .. }) => {
             in_expr(lo, found);
             in_expr(hi, found);

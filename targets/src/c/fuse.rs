@@ -55,18 +55,23 @@ impl Fuser {
         let mut outs: Vec<TensorId> = Vec::new();
         for stmt in &program.main {
             outs.extend(match stmt {
-                Stmt::Matmul { out, .. } => Some(*out),
+                Stmt::Matmul { out, .. } => Some(out.tensor),
                 _ => None,
             });
         }
         for stmt in &mut program.main {
             let Stmt::Matmul { out, a, b, .. } = stmt else { continue };
-            let [left, right] = [*a, *b].map(|id| program.tensors[id.index()].shape.as_slice());
-            let ([batches, _, _], [_, _, _]) = (left, right) else { continue };
-            if outs.iter().filter(|own| **own == *out).count() != 1 {
+            // One matrix of a batch is no batch.
+            if [&*out, &*a, &*b].iter().any(|addr| !addr.index.is_empty()) {
                 continue;
             }
-            self.products.insert(*out);
+            let (out, a, b) = (out.tensor, a.tensor, b.tensor);
+            let [left, right] = [a, b].map(|id| program.tensors[id.index()].shape.as_slice());
+            let ([batches, _, _], [_, _, _]) = (left, right) else { continue };
+            if outs.iter().filter(|own| **own == out).count() != 1 {
+                continue;
+            }
+            self.products.insert(out);
             let hi = match *batches {
                 Dim::Const(n) => Expr::Const(Scalar::I64(n.cast_signed())),
                 Dim::Size(size) => Expr::Size(size),
@@ -84,7 +89,7 @@ impl Fuser {
     /// Returns the tensor that a product of one batch writes.
     fn product(&self, stmt: &Stmt) -> Option<TensorId> {
         match stmt {
-            Stmt::Matmul { out, .. } if self.products.contains(out) => Some(*out),
+            Stmt::Matmul { out, .. } if self.products.contains(&out.tensor) => Some(out.tensor),
             _ => None,
         }
     }
@@ -214,6 +219,7 @@ impl Fuser {
         others.iter().for_each(|stmt| registers(stmt, &mut all));
         for stmt in products {
             let Stmt::Matmul { out, a, b, .. } = stmt else { continue };
+            let [out, a, b] = [out, a, b].map(|addr| addr.tensor);
             seen.written.insert(out);
             seen.read.extend([a, b]);
             for tensor in [out, a, b] {
@@ -278,7 +284,9 @@ fn loops(stmts: &[Stmt], found: &mut BTreeSet<RegisterId>) {
 /// Collects the tensors that a statement reads or writes.
 fn touched(stmt: &Stmt, found: &mut BTreeSet<TensorId>) {
     match stmt {
-        Stmt::Matmul { out, a, b, .. } => found.extend([*out, *a, *b]),
+        Stmt::Matmul { out, a, b, .. } => {
+            found.extend([out, a, b].map(|addr| addr.tensor));
+        }
         Stmt::For(counted) | Stmt::Walk(_, counted) => {
             let bounds =
                 [&counted.lo, &counted.hi].map(|bound| Stmt::Set(counted.var, bound.clone()));
@@ -335,7 +343,9 @@ fn rename_in(stmt: &mut Stmt, from: RegisterId, to: RegisterId) {
             in_expr(value, from, to);
         }
         Stmt::Prefetch(addr) => in_addr(addr, from, to),
-        Stmt::Matmul { .. } => {}
+        Stmt::Matmul { out, a, b, .. } => {
+            [out, a, b].into_iter().for_each(|addr| in_addr(addr, from, to));
+        }
         Stmt::For(counted) | Stmt::Walk(_, counted) => {
             own(&mut counted.var);
             in_expr(&mut counted.lo, from, to);

@@ -61,7 +61,7 @@ pub(super) fn source(mut writer: Writer<'_>, requirements: &[Requirement]) -> So
 fn parameters(program: &Program, names: &Names, restrict: &str) -> String {
     let sizes = names.sizes.iter().map(|size| format!("int64_t {size}"));
     let tensors = program.tensors.iter().zip(&names.tensors).map(|(tensor, name)| {
-        let constant = if tensor.writable { "" } else { "const " };
+        let constant = if tensor.writable() { "" } else { "const " };
         format!("{constant}{} *{restrict}{name}", scalar(tensor.dtype))
     });
     let all: Vec<String> = sizes.chain(tensors).collect();
@@ -79,7 +79,7 @@ fn given(program: &Program) -> String {
 fn shapes(program: &Program, names: &Names) -> String {
     let tensors = program.tensors.iter().zip(&names.tensors).map(|(tensor, name)| {
         let extents = tensor.shape.iter().map(|dim| names.extent(dim));
-        let written = if tensor.writable { ", written" } else { "" };
+        let written = if tensor.writable() { ", written" } else { "" };
         format!("//   {name}: {} [{}]{written}\n", tensor.dtype, extents.format("]["))
     });
     tensors.collect()

@@ -5,7 +5,7 @@ use super::declare::{Block, in_expr, registers};
 use super::expression::Writer;
 use super::shared::{Rows, rows};
 use super::vectors::{Pieces, scalar};
-use crate::dlc::{Addr, Dim, Expr, Loop, RegisterId, Stmt, TensorId, Type};
+use crate::dlc::{Addr, Dim, Expr, Loop, RegisterId, Stmt, Type};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use itertools::Itertools;
 use std::collections::BTreeSet;
@@ -69,10 +69,7 @@ impl Writer<'_> {
             Stmt::Store(addr, value) => self.store(addr, value),
             Stmt::Accumulate(op, addr, value) => self.accumulate(*op, addr, value),
             Stmt::Prefetch(addr) => self.prefetch(addr),
-            Stmt::Matmul { out, a, b, transposed } => {
-                self.matmul([*out, *a, *b], *transposed);
-                Ok(())
-            }
+            Stmt::Matmul { out, a, b, transposed } => self.matmul([out, a, b], *transposed),
             Stmt::For(counted) | Stmt::Walk(_, counted) => self.counted(counted, block),
         }
     }
@@ -205,7 +202,15 @@ impl Writer<'_> {
         }
     }
 
-    fn matmul(&mut self, operands: [TensorId; 3], transposed: bool) {
+    fn matmul(&mut self, operands: [&Addr<Expr>; 3], transposed: bool) -> Result<(), Error> {
+        let mut chosen = [None, None, None];
+        for (chosen, addr) in chosen.iter_mut().zip(operands) {
+            *chosen = match addr.index.first() {
+                Some(index) => Some(self.value(index)?.text()),
+                None => None,
+            };
+        }
+        let operands = operands.map(|addr| addr.tensor);
         let tensors = operands.map(|id| &self.program.tensors[id.index()]);
         let [out, a, b] = operands.map(|id| self.names.tensors[id.index()].clone());
         let ty = Type { dtype: tensors[0].dtype, lanes: self.pieces(1 << 6).lanes };
@@ -221,6 +226,7 @@ impl Writer<'_> {
         let ([m, k], [_, n]) = (tail(&left.shape), tail(&product.shape));
         // Batches that are multiplied by one matrix are rows of one product.
         let (m, batches) = match left.shape.as_slice() {
+            _ if chosen[1].is_some() => (m, None),
             [batches, _, _] if tensors[2].shape.len() == 3 => (m, Some(extent(batches))),
             [batches, _, _] => (format!("{} * {m}", extent(batches)), None),
             _ => (m, None),
@@ -233,6 +239,16 @@ impl Writer<'_> {
         let own = |tensor: &str, batch: &str, elements: [&str; 2]| {
             format!("{tensor} + {batch} * {}", elements.iter().format(" * "))
         };
+        if chosen.iter().any(Option::is_some) {
+            let sides = [[&m, &n], [&m, &k], [&k, &n]].map(|sides| sides.map(String::as_str));
+            let of = |at: usize| match &chosen[at] {
+                Some(index) => own([&out, &a, &b][at], &format!("({index})"), sides[at]),
+                None => [&out, &a, &b][at].clone(),
+            };
+            let call = call([of(0), of(1), of(2)], &m);
+            self.out.line(call);
+            return Ok(());
+        }
         if let Some(batch) = self.batches.get(&operands[0]) {
             let batch = &self.names.registers[batch.index()];
             let whole = [[&m, &n], [&m, &k], [&k, &n]].map(|sides| sides.map(String::as_str));
@@ -242,7 +258,7 @@ impl Writer<'_> {
             };
             let call = call([of(0), of(1), of(2)], &m);
             self.out.line(call);
-            return;
+            return Ok(());
         }
         let threads = self.threads;
         let shares = threads > 1 && self.depth == 0;
@@ -268,6 +284,7 @@ impl Writer<'_> {
         } else {
             self.out.line(call([out, a, b], &m));
         }
+        Ok(())
     }
 
     /// Writes the body of a loop that runs once.

@@ -108,7 +108,9 @@ impl<'a> Liveness<'a> {
                     self.expr(value);
                 }
                 Stmt::Prefetch(addr) => self.addr(addr),
-                Stmt::Matmul { .. } => {}
+                Stmt::Matmul { out, a, b, .. } => {
+                    [out, a, b].into_iter().for_each(|addr| self.addr(addr));
+                }
                 Stmt::For(counted) | Stmt::Walk(_, counted) => {
                     self.expr(&counted.lo);
                     self.expr(&counted.hi);

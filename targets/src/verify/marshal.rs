@@ -223,7 +223,9 @@ impl<'a> Checker<'a, '_> {
                     self.reads(value, place);
                 }
                 Stmt::Prefetch(addr) => self.reads_address(addr, place),
-                Stmt::Matmul { .. } => {}
+                Stmt::Matmul { out, a, b, .. } => {
+                    [out, a, b].into_iter().for_each(|addr| self.reads_address(addr, place));
+                }
                 Stmt::For(counted) => self.counted(counted, None, place, &mut Feed::Nothing),
                 Stmt::Walk(unit, counted) => self.walk(*unit, counted, place, feed),
             }
@@ -431,7 +433,7 @@ impl<'a> Checker<'a, '_> {
             Expr::Size(size) => Some(self.symbols.size(*size)),
             Expr::Load(addr) if addr.lanes.is_none() => {
                 // The execute unit itself may have written the tensor in between, so the value is unknown.
-                if self.program.tensors[addr.tensor.index()].writable {
+                if self.program.tensors[addr.tensor.index()].writable() {
                     return None;
                 }
                 let index: Option<Vec<Symbol>> =

@@ -183,8 +183,9 @@ fn effects(body: &[Stmt], epoch: &mut Footprint) {
                 reads_index(addr, epoch);
             }
             Stmt::Matmul { out, a, b, .. } => {
-                epoch.writes.insert(*out);
-                epoch.reads.extend([*a, *b]);
+                epoch.writes.insert(out.tensor);
+                epoch.reads.extend([a.tensor, b.tensor]);
+                [out, a, b].into_iter().for_each(|addr| reads_index(addr, epoch));
             }
             Stmt::For(counted) | Stmt::Walk(_, counted) => {
                 reads(&counted.lo, epoch);

@@ -345,8 +345,15 @@ impl Checker<'_, '_> {
                 }
                 Stmt::Prefetch(addr) => self.address_exprs(addr, &place),
                 Stmt::Matmul { out, a, b, .. } => {
-                    for tensor in [out, a, b] {
-                        self.tensor(*tensor, &place);
+                    for addr in [out, a, b] {
+                        self.tensor(addr.tensor, &place);
+                        addr.index.iter().for_each(|i| self.expr(i, &place));
+                        if addr.index.len() > 1 || addr.lanes.is_some() {
+                            self.structure(
+                                &place,
+                                "multiplies a part that is no matrix of a batch",
+                            );
+                        }
                     }
                 }
                 Stmt::For(counted) | Stmt::Walk(_, counted) => {

@@ -58,7 +58,7 @@ impl Symbols {
     /// Returns the symbol of one element of a tensor.
     pub fn load(&mut self, program: &Program, tensor: TensorId, index: Vec<Symbol>) -> Symbol {
         let mutable =
-            program.tensors[tensor.index()].writable || index.iter().any(|s| self.mutable[s.0]);
+            program.tensors[tensor.index()].writable() || index.iter().any(|s| self.mutable[s.0]);
         self.intern(Meaning::Load(tensor, index), mutable)
     }
 

@@ -4,8 +4,7 @@
 use super::structure::events;
 use super::{Errors, Kind, Part, Place};
 use crate::dlc::{
-    Action, Addr, Dim, Expr, Loop, Program, Stmt, Stream, StreamId, StreamKind, TensorDecl,
-    TensorId, Type,
+    Action, Addr, Dim, Expr, Loop, Program, Stmt, Stream, StreamId, StreamKind, TensorDecl, Type,
 };
 use ember_values::scalar::DType;
 
@@ -65,29 +64,46 @@ impl Checker<'_, '_> {
 
     /// Checks a product of matrices: one arithmetic floating-point type, declared shapes that match, and an output that
     /// is neither operand.
-    fn matmul(&mut self, [out, a, b]: [TensorId; 3], transposed: bool, place: &Place) {
+    fn matmul(&mut self, operands: [&Addr<Expr>; 3], transposed: bool, place: &Place) {
+        for index in operands.iter().flat_map(|addr| &addr.index) {
+            if let Some(ty) = self.expr(index, place) {
+                self.same(ty, INDEX, "an index", place);
+            }
+        }
+        let [out, a, b] = operands.map(|addr| addr.tensor);
         let [o, x, y] = [out, a, b].map(|id| &self.program.tensors[id.index()]);
+        let shapes = operands.map(|addr| {
+            // Only a batch has matrices that an index chooses from.
+            let shape = self.program.tensors[addr.tensor.index()].shape.as_slice();
+            shape.get(addr.index.len()..).filter(|rest| addr.index.is_empty() || rest.len() == 2)
+        });
         let computed = x.dtype.is_float() && !x.dtype.is_storage();
-        if !o.writable {
-            self.wrong(place, format!("writes tensor `{}`, which is read-only", o.name));
+        if !o.writable() {
+            let message = format!("writes tensor `{}`, which is read-only", o.name);
+            return self.wrong(place, message);
         } else if out == a || out == b {
-            self.wrong(place, format!("multiplies `{}` into itself", o.name));
+            return self.wrong(place, format!("multiplies `{}` into itself", o.name));
         } else if !computed || [o, y].iter().any(|t| t.dtype != x.dtype) {
             let message = format!(
                 "multiplies {} by {} into {}, and f32 or f64 throughout is needed",
                 x.dtype, y.dtype, o.dtype
             );
             self.wrong(place, message);
-        } else if let Some(product) = product(&x.shape, &y.shape, transposed) {
-            if product != o.shape {
-                let (name, declared) = (&o.name, self.shape(&o.shape));
+            return;
+        }
+        let [Some(made), Some(left), Some(right)] = shapes else {
+            return self.wrong(place, "multiplies one matrix of what is no batch of matrices");
+        };
+        if let Some(product) = product(left, right, transposed) {
+            if product != made {
+                let (name, declared) = (&o.name, self.shape(made));
                 let message =
                     format!("`{name}` is {declared}, the product {}", self.shape(&product));
                 self.wrong(place, message);
             }
         } else {
             let how = if transposed { " transposed" } else { "" };
-            let (a, b) = (self.shape(&x.shape), self.shape(&y.shape));
+            let (a, b) = (self.shape(left), self.shape(right));
             self.wrong(place, format!("multiplies {a} by {b}{how}, which do not match"));
         }
     }
@@ -109,7 +125,7 @@ impl Checker<'_, '_> {
 
     fn writable<I>(&mut self, addr: &Addr<I>, place: &Place) {
         let (tensor, _) = self.tensor(addr);
-        if !tensor.writable {
+        if !tensor.writable() {
             let message = format!("writes tensor `{}`, which is read-only", tensor.name);
             self.wrong(place, message);
         }
@@ -212,7 +228,7 @@ impl Checker<'_, '_> {
                 }
                 Stmt::Prefetch(addr) => self.expr_addr(addr, &place),
                 Stmt::Matmul { out, a, b, transposed } => {
-                    self.matmul([*out, *a, *b], *transposed, &place);
+                    self.matmul([out, a, b], *transposed, &place);
                 }
                 Stmt::For(counted) | Stmt::Walk(_, counted) => self.counted(counted, &place),
             }

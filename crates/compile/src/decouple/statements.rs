@@ -8,8 +8,7 @@ use super::values::{Typed, broadcast};
 use egg::Id;
 use ember_language::rules::Loop;
 use ember_targets::dlc::{
-    Action, Expr, Loop as Counted, RegisterId, Stmt, StreamId, TensorId, TraversalUnit, Type,
-    UnitId,
+    Action, Addr, Expr, Loop as Counted, RegisterId, Stmt, StreamId, TraversalUnit, Type, UnitId,
 };
 use ember_values::primitive::form::{Form, Sequence};
 use ember_values::scalar::{BinaryOp, DType};
@@ -47,15 +46,7 @@ impl Lowering<'_> {
                 Ok(())
             }
             Some(Form::Product { out, factors: [a, b], transposed }) => {
-                let mut tensors = [TensorId(0); 3];
-                for (tensor, operand) in tensors.iter_mut().zip([out, a, b]) {
-                    let (found, indices) = self.address_parts(operand)?;
-                    if !indices.is_empty() {
-                        return Err(self.terms.error(operand, "a product takes whole tensors"));
-                    }
-                    *tensor = found;
-                }
-                let [out, a, b] = tensors;
+                let (out, a, b) = (self.matrix(out)?, self.matrix(a)?, self.matrix(b)?);
                 self.block.push(Stmt::Matmul { out, a, b, transposed });
                 Ok(())
             }
@@ -67,6 +58,16 @@ impl Lowering<'_> {
                 None => Err(self.unexpected(id, "statement")),
             },
         }
+    }
+
+    /// Lowers an operand of a product: a tensor, or one matrix of a batch.
+    fn matrix(&mut self, operand: Id) -> Result<Addr<Expr>, DecoupleError> {
+        let (tensor, indices) = self.address_parts(operand)?;
+        let mut matrix = Addr::whole(tensor);
+        for index in indices {
+            matrix.index.push(self.index_value(index)?.expr);
+        }
+        Ok(matrix)
     }
 
     /// Returns the error for a term that is not allowed at this point of a program.

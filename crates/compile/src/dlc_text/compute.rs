@@ -3,7 +3,9 @@
 use super::reader::{Forms, Reader};
 use ember_language::diagnostic::Diagnostic;
 use ember_language::sexp::Sexp;
-use ember_targets::dlc::{Case, Expr, Loop, Register, RegisterId, SizeId, Stmt, TensorId, UnitId};
+use ember_targets::dlc::{
+    Addr, Case, Expr, Loop, Register, RegisterId, SizeId, Stmt, TensorId, UnitId,
+};
 use ember_targets::verify::{Part, Place};
 use ember_values::scalar::{BinaryOp, Scalar, UnaryOp};
 
@@ -121,7 +123,7 @@ impl Reader {
             }
             "matmul" | "matmul_t" => {
                 let [out, a, b] = self.items(sexp, items)?;
-                let [out, a, b] = [out, a, b].map(|t| self.resolve(Part::Tensor, t).map(TensorId));
+                let [out, a, b] = [out, a, b].map(|operand| self.matrix(operand));
                 Some(Stmt::Matmul { out: out?, a: a?, b: b?, transposed: head == "matmul_t" })
             }
             "for" => {
@@ -134,6 +136,14 @@ impl Reader {
                 let counted = self.counted([var, lo, hi, step], body, place);
                 Some(Stmt::Walk(unit?, counted?))
             }
+        }
+    }
+
+    /// Reads an operand of a product: a tensor, or the address of one matrix of a batch.
+    fn matrix(&mut self, sexp: &Sexp) -> Option<Addr<Expr>> {
+        match sexp.form() {
+            Some(_) => self.addr(sexp, Self::value),
+            None => self.resolve(Part::Tensor, sexp).map(TensorId).map(Addr::whole),
         }
     }
 

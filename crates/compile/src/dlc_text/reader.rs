@@ -6,7 +6,7 @@ use super::compute::{COMPUTE, STATEMENTS, VALUES};
 use ember_language::diagnostic::{Diagnostic, Span};
 use ember_language::sexp::Sexp;
 use ember_language::suggest::{help, unknown};
-use ember_targets::dlc::{Addr, Dim, Lanes, Program, SizeId, TensorDecl, TensorId, Type};
+use ember_targets::dlc::{Addr, Dim, Lanes, Program, Purpose, SizeId, TensorDecl, TensorId, Type};
 use ember_targets::verify::{Part, Place};
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 use std::collections::BTreeMap;
@@ -311,8 +311,8 @@ impl Reader {
         }
     }
 
-    /// Reads `(tensor NAME DTYPE (EXTENT…))`.
-    pub fn tensor(&mut self, form: &Sexp, items: &[Sexp], writable: bool) {
+    /// Reads `(tensor NAME DTYPE (EXTENT…))`, `tensor_out` or `tensor_scratch`.
+    pub fn tensor(&mut self, form: &Sexp, items: &[Sexp], purpose: Purpose) {
         let Some([name, dtype, shape]) = self.items(form, items) else {
             // The name is still defined, so that its uses are not reported too.
             if let Some(name) = items.first() {
@@ -328,7 +328,7 @@ impl Reader {
         };
         let shape = extents.iter().filter_map(|extent| self.extent(extent)).collect();
         if let (Some(name), Some(dtype)) = (self.name(name), dtype) {
-            self.program.tensors.push(TensorDecl { name, dtype, shape, writable });
+            self.program.tensors.push(TensorDecl { name, dtype, shape, purpose });
         }
     }
 

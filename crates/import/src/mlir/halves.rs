@@ -147,7 +147,7 @@ impl<'r, 'a> Halves<'r, 'a> {
         });
         let shape = shape.collect();
         let (name, dtype) = (tensor.name, tensor.dtype);
-        self.program.tensors.push(TensorDecl { name, dtype, shape, writable: false });
+        self.program.tensors.push(TensorDecl { name, dtype, shape, purpose: Purpose::Input });
         self.tensors.push(0);
         TensorId(position(self.program.tensors.len() - 1))
     }
@@ -165,7 +165,7 @@ impl<'r, 'a> Halves<'r, 'a> {
     /// Marks the tensors that the execute half writes.
     fn writable(&mut self) {
         for (tensor, written) in self.program.tensors.iter_mut().zip(&self.tensors) {
-            tensor.writable = *written > 0;
+            tensor.purpose = Purpose::of(*written > 0);
         }
     }
 

@@ -226,6 +226,9 @@ impl Lines {
     }
 }
 
+/// What no dialect has an operation for.
+pub(super) const ONE_OF_A_BATCH: &str = "a product of one matrix of a batch";
+
 /// A tensor as a whole.
 pub(super) struct Whole<'a> {
     pub(super) name: &'a str,

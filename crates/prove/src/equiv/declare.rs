@@ -21,6 +21,8 @@ use ember_targets::dlc::{Dim, Program, SizeId, TensorDecl};
 use ember_values::scalar::DType;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use ember_targets::dlc::Purpose;
+
 /// The heads of declarations.
 pub(super) const FORMS: [&str; 4] = ["input", "output", "scratch", SIZE];
 
@@ -29,17 +31,6 @@ const SIZE: &str = "size";
 
 /// The largest number that a text may give as an extent, or add to a size.
 const MAX_EXTENT: u64 = 1 << 40;
-
-/// The role of a tensor in the comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// It is only read.
-    Input,
-    /// It is written and compared.
-    Output,
-    /// It may be written, and its final contents are ignored.
-    Scratch,
-}
 
 /// A tensor that both sides share.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +90,7 @@ impl Declarations {
         declarations
     }
 
-    /// Returns the declarations of a DLC program; every tensor that it writes is an output.
+    /// Returns the declarations of a DLC program; every tensor that it writes is an output, but for its scratch memory.
     pub fn of_program(program: &Program) -> Declarations {
         let extent = |dim: &Dim| match dim {
             Dim::Const(n) => Extent::Const(*n),
@@ -109,7 +100,7 @@ impl Declarations {
             name: tensor.name.clone(),
             dtype: tensor.dtype,
             shape: tensor.shape.iter().map(extent).collect(),
-            purpose: if tensor.writable { Purpose::Output } else { Purpose::Input },
+            purpose: tensor.purpose,
             rises_to: None,
         });
         Declarations { tensors: tensors.collect(), ..Declarations::default() }
@@ -260,8 +251,7 @@ impl Declarations {
             };
             let shape = tensor.shape.iter().map(dim).collect();
             let (name, dtype) = (tensor.name.clone(), tensor.dtype);
-            let writable = tensor.purpose != Purpose::Input;
-            tensors.push(TensorDecl { name, dtype, shape, writable });
+            tensors.push(TensorDecl { name, dtype, shape, purpose: tensor.purpose });
         }
         ModelContext { name: "equiv".to_owned(), sizes, tensors }
     }

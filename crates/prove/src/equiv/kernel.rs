@@ -37,11 +37,7 @@ pub fn read<'a>(
         name: own.name,
         dtype: own.dtype,
         shape: own.shape,
-        purpose: match own.purpose {
-            mlir::Purpose::Input => Purpose::Input,
-            mlir::Purpose::Output => Purpose::Output,
-            mlir::Purpose::Scratch => Purpose::Scratch,
-        },
+        purpose: own.purpose,
         rises_to: None,
     });
     let declarations = Declarations {
@@ -67,7 +63,7 @@ fn interface<'a>(book: &RuleBook, known: impl Iterator<Item = &'a Declarations>)
             .tensors
             .iter()
             .map(as_tensor)
-            .partition(|own| own.purpose == mlir::Purpose::Scratch);
+            .partition(|own| own.purpose == Purpose::Scratch);
         interface.own.extend(own);
         interface.tensors.extend(tensors);
         interface.sizes.extend(declarations.own_sizes.iter().cloned());
@@ -108,10 +104,6 @@ fn as_tensor(own: &Declared) -> KernelTensor {
         name: own.name.clone(),
         dtype: own.dtype,
         shape: own.shape.clone(),
-        purpose: match own.purpose {
-            Purpose::Input => mlir::Purpose::Input,
-            Purpose::Output => mlir::Purpose::Output,
-            Purpose::Scratch => mlir::Purpose::Scratch,
-        },
+        purpose: own.purpose,
     }
 }

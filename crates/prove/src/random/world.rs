@@ -1,7 +1,7 @@
 //! The world of an instance: tensors of every type, and the data in them.
 
 use ember_interpret::{EDGES, Store};
-use ember_targets::dlc::{Dim, SizeId, TensorDecl};
+use ember_targets::dlc::{Dim, Purpose, SizeId, TensorDecl};
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::{DType, EXTREMES, Scalar};
 use fastrand::Rng;
@@ -102,13 +102,23 @@ impl World {
                 shapes.extend(writable.then(|| vec![dim(COLUMNS), dim(ROWS), rows, columns]));
                 for shape in shapes {
                     let name = tensor_name(writable, dtype, shape.len());
-                    tensors.push(TensorDecl { name, dtype, shape, writable });
+                    tensors.push(TensorDecl { name, dtype, shape, purpose: Purpose::of(writable) });
                 }
                 let name = format!("{}_{dtype}", if writable { SCRATCH } else { OFFSETS });
-                tensors.push(TensorDecl { name, dtype, shape: vec![entries], writable });
+                tensors.push(TensorDecl {
+                    name,
+                    dtype,
+                    shape: vec![entries],
+                    purpose: Purpose::of(writable),
+                });
                 // A row of scratch memory; there is only one.
                 let (name, shape) = (scratch_rows(dtype), vec![Dim::Const(1), entries]);
-                tensors.extend(writable.then_some(TensorDecl { name, dtype, shape, writable }));
+                tensors.extend(writable.then_some(TensorDecl {
+                    name,
+                    dtype,
+                    shape,
+                    purpose: Purpose::of(writable),
+                }));
             }
         }
         let sizes = SIZES.map(String::from).to_vec();

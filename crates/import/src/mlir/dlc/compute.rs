@@ -1,7 +1,7 @@
 //! The execute half: one case for each callback.
 
 use super::{NoDialect, Writer, memory, typed};
-use crate::mlir::lines::{Value, Whole, own_operation};
+use crate::mlir::lines::{ONE_OF_A_BATCH, Value, Whole, own_operation};
 use crate::mlir::types::{Elem, Type};
 use ember_targets::dlc::{Addr, Expr, Lanes, Loop, Program, RegisterId, Stmt, TensorId};
 use ember_values::scalar::{BinaryOp, Linear, Scalar};
@@ -63,8 +63,12 @@ impl Writer<'_> {
             }
             Stmt::Prefetch(addr) => self.prefetch(addr)?,
             Stmt::Matmul { out, a, b, transposed } => {
+                if [out, a, b].iter().any(|addr| !addr.index.is_empty()) {
+                    return Err(NoDialect(ONE_OF_A_BATCH.to_owned()));
+                }
                 let program = self.program;
-                self.out.product(*transposed, [*out, *a, *b].map(|id| whole(program, id)))?;
+                self.out
+                    .product(*transposed, [out, a, b].map(|addr| whole(program, addr.tensor)))?;
             }
             Stmt::For(own) => self.repeated(own, "")?,
             Stmt::Walk(unit, own) => {

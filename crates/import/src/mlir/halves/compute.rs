@@ -89,6 +89,7 @@ impl<'a> Halves<'_, 'a> {
         let transposed = product.kind == Kind::ProductTransposed || common == Some(true);
         let (out, a, b) = (tensors[0], tensors[1], tensors[2]);
         self.stores(out);
+        let [out, a, b] = [out, a, b].map(Addr::whole);
         Ok(Stmt::Matmul { out, a, b, transposed })
     }
 

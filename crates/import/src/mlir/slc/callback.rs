@@ -2,7 +2,7 @@
 
 use super::loops::{Folded, Looped};
 use super::{NoDialect, Value, Writer, memory, streamed};
-use crate::mlir::lines::Whole;
+use crate::mlir::lines::{ONE_OF_A_BATCH, Whole};
 use crate::mlir::types::{Elem, Type};
 use egg::Id;
 use ember_language::sexp::deeper;
@@ -67,7 +67,10 @@ impl Writer<'_> {
         let forms = ["exec-element", "exec-input", "exec-output"];
         let mut tensors = Vec::new();
         for id in whole {
-            let tensor = self.address(*id, forms)?.0;
+            let (tensor, places) = self.address(*id, forms)?;
+            if !places.is_empty() {
+                return Err(NoDialect(ONE_OF_A_BATCH.to_owned()));
+            }
             let (rank, memory) = (tensor.shape.len(), memory(tensor));
             tensors.push(Whole { name: &tensor.name, dtype: tensor.dtype, rank, memory });
         }

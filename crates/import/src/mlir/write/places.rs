@@ -3,7 +3,7 @@
 use super::values::of_all;
 use super::{Unwritten, Value, Writer, elem, memory, value};
 use crate::mlir::KernelTensor;
-use crate::mlir::lines::half_fold;
+use crate::mlir::lines::{ONE_OF_A_BATCH, half_fold};
 use crate::mlir::product::operation;
 use crate::mlir::types::{Elem, Type};
 use egg::{Id, Language};
@@ -174,7 +174,10 @@ impl<'a> Writer<'a> {
     pub(super) fn product(&mut self, transposed: bool, whole: [Id; 3]) -> Result<(), Unwritten> {
         let mut tensors = Vec::new();
         for id in whole {
-            let (tensor, _) = self.address(id)?;
+            let (tensor, places) = self.address(id)?;
+            if !places.is_empty() {
+                return Err(Unwritten::Operator(ONE_OF_A_BATCH.to_owned()));
+            }
             tensors.push((value(&tensor.name), memory(&tensor.shape, tensor.dtype)?, tensor));
         }
         let [(out, of, tensor), (a, of_a, first), (b, of_b, second)] = &tensors[..] else {

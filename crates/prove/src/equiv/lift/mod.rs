@@ -226,10 +226,12 @@ impl<'p> Lift<'p> {
                 // What is only brought nearer changes no value.
                 Stmt::Prefetch(_) => {}
                 Stmt::Matmul { out: to, a, b, transposed } => {
-                    let out_at = self.tensor(*to, true);
-                    let factors = [self.tensor(*a, false), self.tensor(*b, false)];
+                    let mut index = |l: &mut Self, i: &Expr| l.value(i);
+                    let out_at = self.place(to, true, &mut index)?;
+                    let factors =
+                        [self.place(a, false, &mut index)?, self.place(b, false, &mut index)?];
                     out.push(self.make().product(out_at, factors, *transposed));
-                    self.forget(*to);
+                    self.forget(to.tensor);
                 }
                 Stmt::For(Loop { var, lo, hi, step, body }) => {
                     let bounds = Bounds { lo: self.value(lo)?, hi: self.value(hi)?, step: *step };

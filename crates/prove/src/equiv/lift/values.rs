@@ -104,9 +104,9 @@ impl Lift<'_> {
     /// Returns a tensor. A tensor that an earlier part of the program wrote is read as frozen, as models read it.
     pub(super) fn tensor(&mut self, id: TensorId, written: bool) -> Id {
         let tensor = &self.program.tensors[id.index()];
-        let out = self.make().root(&tensor.name, tensor.writable);
+        let out = self.make().root(&tensor.name, tensor.writable());
         let before = self.before.contains(&id) && !self.writing.contains(&id);
-        match tensor.writable && !written && before {
+        match tensor.writable() && !written && before {
             true => self.make().frozen(out),
             false => out,
         }

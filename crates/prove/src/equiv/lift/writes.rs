@@ -12,7 +12,7 @@ pub(super) fn written(program: &Program, body: &[Stmt], found: &mut BTreeSet<Ten
                 found.insert(addr.tensor);
             }
             Stmt::Matmul { out, .. } => {
-                found.insert(*out);
+                found.insert(out.tensor);
             }
             Stmt::For(l) => open.extend(&l.body),
             Stmt::Walk(unit, l) => {
