@@ -50,9 +50,12 @@ impl Builder {
         self.index(x, &indices, false)
     }
 
-    /// Returns true for whole numbers that follow from arguments and known ones alone, so that they can be computed
-    /// before the model runs.
-    pub(super) fn follows(&self, id: Id) -> bool {
+    /// Returns true for whole numbers that are known, or follow from arguments and known ones alone, so that they can be
+    /// computed before the model runs.
+    pub(super) fn precedes(&self, id: Id) -> Result<bool, Problem> {
+        if known(&self.graph, id)?.is_some() {
+            return Ok(true);
+        }
         let (mut seen, mut open) = (BTreeSet::new(), vec![id]);
         while let Some(id) = open.pop() {
             let node = self.graph.node(id);
@@ -72,11 +75,11 @@ impl Builder {
                     | Op::Slice { .. }
             );
             if !(whole && elementwise) {
-                return false;
+                return Ok(false);
             }
             open.extend(node.operands.iter().filter(|id| seen.insert(**id)));
         }
-        true
+        Ok(true)
     }
 
     /// Elements of which each has a position of its own in one dimension, whole ones behind the dimension `last`.

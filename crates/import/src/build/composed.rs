@@ -124,9 +124,9 @@ impl Builder {
             // The dimensions behind the last one in which positions differ are looked up whole.
             let differ = |at: usize| at == axis || (at >= skipped && !is_one(&given[at - skipped]));
             let last = (0..own.len()).rev().find(|at| differ(*at) || own[*at] != wanted[*at]);
-            return match last.filter(|_| self.follows(index)) {
-                Some(last) => self.pick_at(x, axis, index, last),
-                None => self.pick_each(x, axis, index),
+            return match (last, self.precedes(index)?) {
+                (Some(last), true) => self.pick_at(x, axis, index, last),
+                _ => self.pick_each(x, axis, index),
             };
         }
         let n = wanted[axis].clone();

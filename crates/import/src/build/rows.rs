@@ -188,8 +188,12 @@ impl Builder {
         if last + 1 - first != given.len() {
             return Err(misfit("positions in dimensions that are not next to each other"));
         }
-        if first == 0 && !given.iter().all(|(_, index)| self.follows(*index)) {
-            let indices: Vec<Id> = given.iter().map(|(_, index)| *index).collect();
+        let indices: Vec<Id> = given.iter().map(|(_, index)| *index).collect();
+        let mut before_a_run = true;
+        for index in &indices {
+            before_a_run &= self.precedes(*index)?;
+        }
+        if first == 0 && !before_a_run {
             return self.index_each(x, &indices);
         }
         // Neighbouring dimensions are one: position i · n + j.
