@@ -222,7 +222,7 @@ fn what_is_compiled_is_proved_to_be_the_model() {
         ("kg_scorer", "search"),
         ("fusedmm", "emb-opt2"),
         ("gcn", "emb-opt1"),
-        ("bigbird", "emb-opt3"),
+        ("bigbird", "search"),
         ("dlrm_rm1", "search"),
     ];
     representatives.into_par_iter().for_each(|(example, schedule)| {

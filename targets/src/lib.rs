@@ -11,7 +11,6 @@
 //! ```
 
 pub mod c;
-pub mod contract;
 pub mod dlc;
 pub mod machine;
 pub mod narrow;
