@@ -109,7 +109,9 @@ fn within(graph: &Graph, input: &Input, all: &[Input]) -> Option<(i128, i128)> {
         _ => None,
     });
     let starts = std::iter::once(0).chain(numbers.filter(|n| *n > 0).sorted().dedup());
-    let ends = (0..=BITS).rev().map(|bits| 1 << bits);
+    // One number alone would say nothing, unless there is only one row.
+    let fewest = u32::from(uses.iter().all(|(_, rows)| *rows > 1));
+    let ends = (fewest..=BITS).rev().map(|bits| 1 << bits);
     starts
         .cartesian_product(ends)
         .map(|(least, length)| (least, least + length))
