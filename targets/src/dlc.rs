@@ -73,11 +73,11 @@ pub struct TensorDecl {
     pub dtype: DType,
     /// Its extents.
     pub shape: Vec<Dim>,
-    /// What the program does with it.
+    /// The use that the program makes of it.
     pub purpose: Purpose,
 }
 
-/// What a program does with a tensor.
+/// The use that a program makes of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// It is only read, and never changes.

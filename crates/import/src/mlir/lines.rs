@@ -226,7 +226,7 @@ impl Lines {
     }
 }
 
-/// What no dialect has an operation for.
+/// The name of a statement that no dialect has an operation for.
 pub(super) const ONE_OF_A_BATCH: &str = "a product of one matrix of a batch";
 
 /// A tensor as a whole.
