@@ -158,7 +158,7 @@ fn described(
         tensor
     });
     json!({
-        "kind": case.kind, "threads": threads, "batches": case.batches, "rounds": 400, "seconds": 12,
+        "kind": case.kind, "threads": threads, "batches": case.batches, "rounds": 400, "seconds": 30,
         "sizes": sizes, "tensors": tensors.collect::<Vec<_>>(), "peers": peers,
     })
 }
@@ -175,8 +175,9 @@ fn bytes(tensor: &Tensor) -> Vec<u8> {
     }
 }
 
-/// Runs a case in Python, and returns the median and the quartiles of each peer's times in seconds.
-fn run(case: &Value, folder: &Path) -> BTreeMap<String, [f64; 3]> {
+/// Runs a case in Python, and returns the median and the quartiles of each peer's times in seconds, and the median of its
+/// ratios to ours, turn by turn.
+fn run(case: &Value, folder: &Path) -> BTreeMap<String, [f64; 4]> {
     let python = env::var("EMBER_BENCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let described = folder.join("case.json");
     fs::write(&described, case.to_string()).expect("is written");
@@ -191,14 +192,13 @@ fn run(case: &Value, folder: &Path) -> BTreeMap<String, [f64; 3]> {
 }
 
 /// Prints the times of a case and the ratios to ours, and returns how many bars are missed.
-fn print(case: &Case, times: &BTreeMap<String, [f64; 3]>) -> usize {
+fn print(case: &Case, times: &BTreeMap<String, [f64; 4]>) -> usize {
     println!("{}", case.name);
-    let ours = times["ours"][0];
     let best = |kind: &str| {
         let own = times.iter().filter(|(name, _)| name.starts_with(kind));
-        own.min_by(|(_, a), (_, b)| a[0].total_cmp(&b[0]))
+        own.min_by(|(_, a), (_, b)| a[3].total_cmp(&b[3]))
     };
-    let mut shown: Vec<(&str, &String, &[f64; 3])> = Vec::new();
+    let mut shown: Vec<(&str, &String, &[f64; 4])> = Vec::new();
     for kind in ["ours", "expert", "bound", "loop"] {
         shown.extend(best(kind).map(|(name, own)| (kind, name, own)));
     }
@@ -209,15 +209,14 @@ fn print(case: &Case, times: &BTreeMap<String, [f64; 3]>) -> usize {
             .map(|(name, own)| (name.as_str(), name, own)),
     );
     let mut missed = 0;
-    for (kind, name, [middle, low, high]) in shown {
-        let ratio = middle / ours;
+    for (kind, name, [middle, low, high, ratio]) in shown {
         let bar = match kind {
             "expert" => Some(0.97),
             "bound" if case.kind == "bag" => Some(0.9),
             _ => case.asked.iter().find(|(own, _)| *own == kind).map(|(_, bar)| *bar),
         };
         let verdict = match bar {
-            Some(bar) if ratio < bar => {
+            Some(bar) if *ratio < bar => {
                 missed += 1;
                 format!("MISSED {bar}")
             }

@@ -3,6 +3,7 @@
 It prepares what a model would hold, and returns the function that runs a batch."""
 
 import torch
+from memory import memory
 from torch.nn import functional
 
 
@@ -13,9 +14,12 @@ def bag(held):
 
 def quantised(held):
     table, indices, offsets = held["table"][0], held["indices"], held["offsets"]
-    packed = torch.cat([table, held["scales"][0].view(torch.uint8).view(table.shape[0], 8)], 1)
-    own = torch.ops.quantized.embedding_bag_byte_rowwise_offsets
-    return lambda k: own(packed, indices[k], offsets[k], False, 0, False, None, None, True)
+    parts = [table, held["scales"][0].view(torch.uint8).view(table.shape[0], 8)]
+    own, _ = memory(sum(part.numel() for part in parts))
+    packed = torch.frombuffer(own, dtype=torch.uint8).view(table.shape[0], -1)
+    torch.cat(parts, 1, out=packed)
+    bags = torch.ops.quantized.embedding_bag_byte_rowwise_offsets
+    return lambda k: bags(packed, indices[k], offsets[k], False, 0, False, None, None, True)
 
 
 def weighted(table, indices, offsets, weights):
