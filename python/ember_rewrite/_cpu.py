@@ -36,7 +36,7 @@ class NativeProgram:
             ctypes.c_void_p.in_dll(self._library, symbol).value = address
         self._functions = {True: self._function(""), False: self._function("_unchecked")}
         self._calls: dict[Any, Callable[..., Any]] = {}
-        self.direct: Callable[..., Any] | None = None
+        self.direct: Direct | None = None
         """The call without a line of Python for each tensor: inputs, outputs, and if they are checked, to the status."""
         self.make: Callable[[], Any] | None = None
         """Makes tensors for the outputs like those of the last call: the shapes of the next are very likely the same."""
@@ -149,7 +149,7 @@ class NativeProgram:
             self.direct = self._without_python(names["constants"])
         return names["call"]
 
-    def _without_python(self, constants: Mapping[str, int]) -> Callable[..., Any] | None:
+    def _without_python(self, constants: Mapping[str, int]) -> Direct | None:
         """Returns the call for tensors and given outputs that needs no line of Python for each of them; `None` if an
         argument is more than one input, or less, or inputs are prepared of others."""
         import torch
@@ -191,8 +191,7 @@ class NativeProgram:
         sizes = [extent(size) for size in layout["sizes"]]
         symbol = layout["symbol"] + "_call"
         kind, enabled = torch.Tensor, torch.is_grad_enabled
-        direct = Direct.of(layout["path"], symbol, kind, enabled, forms, made, sizes, parameters)
-        return direct and direct.call
+        return Direct.of(layout["path"], symbol, kind, enabled, forms, made, sizes, parameters)
 
     def _apart(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Refuses outputs that share memory with an argument, with a parameter or with each other."""

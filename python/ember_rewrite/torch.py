@@ -13,6 +13,7 @@ import torch
 from torch.fx.passes.split_module import split_module
 
 from . import EmberError, NativeProgram, _native, compile
+from ._native import Graph
 
 log = logging.getLogger("ember_rewrite")
 
@@ -156,31 +157,10 @@ class Compiled:
         self.program: Any = None
         self.version: list[tuple[int, int]] | None = None
         """The addresses and versions of the held tensors; None before the first call."""
-        self.native: tuple[NativeProgram, Callable[..., tuple[Any, ...]], list[tuple[int, int]]] | None = None
-        """A native function on all tensors' own memory, what picks its arguments, and the addresses of held ones."""
-
-    def function(self) -> Callable[..., Any]:
-        """Returns the function to call, one alone, as each step in it counts."""
-        enabled = torch.is_grad_enabled
-
-        def call(*inputs: Any) -> Any:
-            native = self.native
-            if native is None or enabled():
-                return self._slowly(*inputs)
-            program, pick, held = native
-            for place, address in held:
-                if inputs[place].data_ptr() != address:
-                    return self._slowly(*inputs)
-            arguments = pick(inputs)
-            direct, make = program.direct, program.make
-            if direct is not None and make is not None:
-                results = make()
-                if direct(arguments, results, True, False) == 0:
-                    return results if type(results) is tuple else (results,)
-            results = program(*arguments)
-            return results if type(results) is tuple else (results,)
-
-        return call
+        self.as_is = torch.bool not in self.dtypes
+        """True if the graph returns what a program does; a program has numbers for truth values."""
+        self.call = Graph(self._slowly, torch.is_grad_enabled)
+        """The function to call."""
 
     def _slowly(self, *inputs: Any) -> Any:
         if torch.is_grad_enabled() and any(
@@ -194,16 +174,16 @@ class Compiled:
         if version != self.version:
             self.version = version
             self.program = self._compiled(held, free)
-            self.native = None
-            # A program has numbers for truth values.
-            as_is = torch.bool not in self.dtypes
-            if as_is and isinstance(self.program, NativeProgram) and not self.program.copies:
-                addresses = [(place, value.data_ptr()) for place, value in held.items()]
-                free_places = [place for place in range(len(inputs)) if place not in held]
-                self.native = (self.program, _getter(free_places), addresses)
+            self.call.rest()
         if self.program is None:
             return self.graph(*inputs)
-        return _as_dtypes(self.program(*free), self.dtypes)
+        results = self.program(*free)
+        if self.as_is and isinstance(self.program, NativeProgram) and not self.program.copies:
+            direct, make = self.program.direct, self.program.make
+            if direct is not None and make is not None:
+                addresses = [(place, value.data_ptr()) for place, value in held.items()]
+                self.call.serve(direct, make, addresses, [place for place in range(len(inputs)) if place not in held])
+        return _as_dtypes(results, self.dtypes)
 
     def _compiled(self, held: dict[int, torch.Tensor], free: Sequence[Any]) -> Any:
         """Compiles the graph, or its parts; returns None, and says why, if nothing has a counterpart."""
@@ -228,14 +208,8 @@ class Compiled:
         return parts
 
 
-def _getter(places: Sequence[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """Returns a function that picks elements of a tuple."""
-    # A getter of one place returns no tuple.
-    return operator.itemgetter(*places) if len(places) > 1 else lambda inputs: tuple(inputs[at] for at in places)
-
-
 def backend(
     graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **settings: Any
 ) -> Callable[..., Any]:
     """Compiles a graph of `torch.compile`; `options` are keywords of `ember_rewrite.compile`."""
-    return Compiled(graph, dict(settings.get("options") or {})).function()
+    return Compiled(graph, dict(settings.get("options") or {})).call

@@ -152,6 +152,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EmberError", module.py().get_type::<EmberError>())?;
     module.add_class::<Native>()?;
     module.add_class::<direct::Direct>()?;
+    module.add_class::<direct::Graph>()?;
     module.add_class::<sweep::Sweep>()?;
     module.add_function(wrap_pyfunction!(sweep::sweep_point, module)?)?;
     module.add_function(wrap_pyfunction!(compile, module)?)?;

@@ -4,7 +4,7 @@
 use crate::library::Call;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple, PyType};
+use pyo3::types::{PyCapsule, PyType};
 use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -126,20 +126,19 @@ impl Caller {
     /// Fails if an attribute of a tensor does.
     pub fn call(
         &self,
-        inputs: &Bound<'_, PyTuple>,
-        outputs: &[Bound<'_, PyAny>],
+        py: Python<'_>,
+        inputs: &[Borrowed<'_, '_, PyAny>],
+        outputs: &[Borrowed<'_, '_, PyAny>],
         (gradients, checked): (bool, bool),
     ) -> PyResult<Option<c_int>> {
-        let py = inputs.py();
         if inputs.len() != self.inputs || self.inputs + outputs.len() != self.forms.len() {
             return Ok(None);
         }
         let mut spare = self.lock().pop().unwrap_or_default();
         spare.known.clear();
         spare.places.clear();
-        let given = inputs.iter_borrowed().chain(outputs.iter().map(Bound::as_borrowed));
-        for (argument, form) in given.zip(&self.forms) {
-            let Some(place) = self.place(&argument, form, &mut spare.known) else {
+        for (argument, form) in inputs.iter().chain(outputs).zip(&self.forms) {
+            let Some(place) = self.place(argument, form, &mut spare.known) else {
                 return Ok(None);
             };
             if gradients
@@ -188,16 +187,15 @@ impl Caller {
         })
     }
 
-    /// Returns the memory of an argument of a form, and adds what its extents say of sizes.
-    fn place(
-        &self,
-        argument: &Bound<'_, PyAny>,
-        form: &Form,
-        known: &mut Vec<Option<i64>>,
-    ) -> Option<Place> {
-        if !argument.get_type().is(&self.class) {
-            return None;
-        }
+    /// Returns the address of a tensor's first element; `None` if the object is no tensor of the type, or of one derived
+    /// from it.
+    pub fn address(&self, tensor: &Bound<'_, PyAny>) -> Option<usize> {
+        let is_tensor = tensor.is_instance(self.class.bind(tensor.py())).unwrap_or(false);
+        is_tensor.then(|| self.view(tensor)).flatten().map(|view| view.data.addr())
+    }
+
+    /// Returns a tensor as the interface describes it. The object is of the caller's type, or of one derived from it.
+    fn view(&self, tensor: &Bound<'_, PyAny>) -> Option<View> {
         let mut view = View {
             data: ptr::null_mut(),
             device: [0; 2],
@@ -210,11 +208,25 @@ impl Caller {
             offset: 0,
         };
         // SAFETY: the object is of the type that the function came from, and the thread holds the interpreter.
-        if unsafe { (self.view)(argument.as_ptr(), &raw mut view) } != 0 {
+        if unsafe { (self.view)(tensor.as_ptr(), &raw mut view) } != 0 {
             // What it raised is raised again by the way that explains it.
-            drop(PyErr::take(argument.py()));
+            drop(PyErr::take(tensor.py()));
             return None;
         }
+        Some(view)
+    }
+
+    /// Returns the memory of an argument of a form, and adds what its extents say of sizes.
+    fn place(
+        &self,
+        argument: &Bound<'_, PyAny>,
+        form: &Form,
+        known: &mut Vec<Option<i64>>,
+    ) -> Option<Place> {
+        if !argument.get_type().is(&self.class) {
+            return None;
+        }
+        let view = self.view(argument)?;
         let alike = (view.code, view.bits, view.lanes) == (form.code, form.bits, 1)
             && view.device[0] == PROCESSOR
             && usize::try_from(view.rank).ok()? == form.shape.len()
