@@ -16,6 +16,11 @@ use ember_values::scalar::{DType, Scalar};
 
 /// Runs a program in the simulator and as C for vectors of 16 and 64 bytes, and returns the C.
 fn checked(text: &str) -> String {
+    checked_on(text, 1)
+}
+
+/// Runs a program in the simulator and as C for this number of threads.
+fn checked_on(text: &str, threads: u32) -> String {
     let mut sources = Sources::new(Disk);
     let file = sources.add("<test>", text);
     let read = DlcText::read(&sources, file).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
@@ -44,7 +49,7 @@ fn checked(text: &str) -> String {
     let compiler = Compiler::find().expect("a C compiler");
     let mut text = String::new();
     for vector_bytes in [16, 64] {
-        let core = Core { vector_bytes, threads: 1, approximate: false };
+        let core = Core { vector_bytes, threads, approximate: false };
         let source = c::print(&program, &[], &[], core).expect("C");
         let path = compiler.compile(&source, Contraction::Off).expect("compiles");
         let library = Library::load(&path, &source).expect("loads");
@@ -111,6 +116,61 @@ fn loops_over_the_same_rows() {
     ] {
         let text = checked(&loops(&format!("{double} {second}")));
         assert_eq!(rows(&text), expected, "{second}\n{text}");
+    }
+}
+
+#[test]
+fn threads_share_loops_whose_iterations_write_different_rows() {
+    let program = |statements: &str| {
+        format!(
+            "(dlc shared (sizes)
+               (tensor x f32 (64 16)) (tensor_out a f32 (64 16))
+               (configure_access_engine (start))
+               (compute_loop
+                 (register i i64) (register j i64) (register l i64)
+                 (main {statements})))"
+        )
+    };
+    for (statements, shared) in [
+        // Four rows for each iteration, and their order does not count.
+        (
+            "(for i 0 16 1 (for j 0 4 1 (for l 0 16 1
+               (store (at a (add (mul i 4) j) l) (load (at x (add j (mul 4 i)) l))))))",
+            true,
+        ),
+        // Of the outer loop, the rows that are sixteen apart are between those of the next iteration.
+        (
+            "(for j 0 4 1 (for i 0 16 1 (for l 0 16 1
+               (store (at a (add (mul j 16) i) l) (load (at x i l))))))",
+            true,
+        ),
+        // The fifth row is the next iteration's first.
+        (
+            "(for i 0 15 1 (for j 0 5 1 (for l 0 16 1
+               (store (at a (add (mul i 4) j) l) (load (at x i l))))))",
+            false,
+        ),
+        // A row that another iteration writes is read.
+        (
+            "(for i 0 15 1 (for j 0 4 1 (for l 0 16 1
+               (store (at a (add (mul i 4) j) l) (load (at a (add (mul i 4) 4) l))))))",
+            false,
+        ),
+        // Other multiples, which meet.
+        (
+            "(for i 0 16 1 (for j 0 2 1 (for l 0 16 1
+               (store (at a (add (mul i 4) j) l) (load (at a (add (mul i 2) j) l))))))",
+            false,
+        ),
+        // Rows below the first one's multiple.
+        (
+            "(for i 0 16 1 (for j 0 4 1 (for l 0 16 1
+               (store (at a (sub (add (mul i 4) 3) j) l) (load (at x i l))))))",
+            false,
+        ),
+    ] {
+        let text = checked_on(&program(statements), 2);
+        assert_eq!(text.contains("#pragma omp"), shared, "{statements}\n{text}");
     }
 }
 

@@ -2,8 +2,10 @@
 //! result is the same to the bit.
 
 use super::declare::{Block, Declarations};
+use super::statement::last;
 use crate::dlc::{Addr, Expr, Loop, Program, RegisterId, Stmt, TensorId};
-use ember_values::scalar::{DType, Scalar};
+use ember_values::scalar::{BinaryOp, DType, Scalar};
+use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rows of a loop that threads share.
@@ -56,6 +58,8 @@ pub(super) struct Seen {
     pub accesses: BTreeMap<TensorId, Vec<Addr<Expr>>>,
     /// True if it multiplies whole matrices.
     pub matmul: bool,
+    /// The least and the greatest value of the variables of its loops, where constants decide them.
+    ranges: BTreeMap<RegisterId, Option<[i64; 2]>>,
 }
 
 impl Seen {
@@ -64,10 +68,10 @@ impl Seen {
         for stmt in body {
             match stmt {
                 Stmt::Set(register, value) => {
-                    self.set.insert(*register);
+                    self.sets(*register);
                     self.value(value);
                 }
-                Stmt::Pop(register) => _ = self.set.insert(*register),
+                Stmt::Pop(register) => self.sets(*register),
                 Stmt::Store(addr, value) => self.store(addr, value),
                 Stmt::Accumulate(_, addr, value) => {
                     self.read.insert(addr.tensor);
@@ -78,12 +82,24 @@ impl Seen {
                 Stmt::Matmul { .. } => self.matmul = true,
                 Stmt::For(counted) | Stmt::Walk(_, counted) => {
                     self.set.insert(counted.var);
+                    let range = last(counted).and_then(|last| match counted.lo {
+                        Expr::Const(Scalar::I64(lo)) if lo <= last => Some([lo, last]),
+                        _ => None,
+                    });
+                    let known = self.ranges.entry(counted.var).or_insert(range);
+                    // A register that counts several loops counts them alike, or is not known.
+                    *known = known.filter(|known| Some(*known) == range);
                     self.value(&counted.lo);
                     self.value(&counted.hi);
                     self.body(&counted.body);
                 }
             }
         }
+    }
+
+    fn sets(&mut self, register: RegisterId) {
+        self.set.insert(register);
+        self.ranges.insert(register, None);
     }
 
     fn store(&mut self, addr: &Addr<Expr>, value: &Expr) {
@@ -104,17 +120,54 @@ impl Seen {
     }
 
     /// Returns true if iterations access different elements of a tensor: in one of its dimensions, each stays between
-    /// its own variable and the next one's.
+    /// a multiple of its own variable and that of the next one's.
     pub fn apart(&self, tensor: TensorId, counted: &Loop) -> bool {
         let accesses = self.accesses.get(&tensor).map_or(&[][..], Vec::as_slice);
         let dimensions = accesses.first().map_or(0, |addr| addr.index.len());
         let own = |addr: &Addr<Expr>, at: usize| {
             let last = at + 1 == addr.index.len();
             let lanes = addr.lanes.as_ref().filter(|_| last).map_or(1, |lanes| lanes.count);
-            addr.index.get(at) == Some(&Expr::Register(counted.var))
-                && i64::from(lanes) <= counted.step
+            let [multiple, least, most] = self.span(addr.index.get(at)?, counted.var)?;
+            let ends = most.checked_add(i64::from(lanes))?;
+            (least >= 0 && ends <= multiple.checked_mul(counted.step)?).then_some(multiple)
         };
-        (0..dimensions).any(|at| accesses.iter().all(|addr| own(addr, at)))
+        let alike = |at| {
+            let mut multiples = accesses.iter().map(|addr| own(addr, at));
+            multiples.all_equal_value().is_ok_and(|multiple| multiple.is_some())
+        };
+        (0..dimensions).any(alike)
+    }
+
+    /// Returns an index as a multiple of a variable and the least and the greatest number that is added to it; `None` if
+    /// it is no such sum.
+    fn span(&self, index: &Expr, var: RegisterId) -> Option<[i64; 3]> {
+        match index {
+            Expr::Register(own) if *own == var => Some([1, 0, 0]),
+            Expr::Register(own) => {
+                let [least, most] = self.ranges.get(own).copied().flatten()?;
+                Some([0, least, most])
+            }
+            Expr::Const(Scalar::I64(n)) => Some([0, *n, *n]),
+            Expr::Binary(BinaryOp::Add, a, b) => {
+                let (a, b) = (self.span(a, var)?, self.span(b, var)?);
+                Some([a[0].checked_add(b[0])?, a[1].checked_add(b[1])?, a[2].checked_add(b[2])?])
+            }
+            Expr::Binary(BinaryOp::Mul, a, b) => {
+                let (own, times) = match (&**a, &**b) {
+                    (own, Expr::Const(Scalar::I64(n))) | (Expr::Const(Scalar::I64(n)), own) => {
+                        (own, *n)
+                    }
+                    _ => return None,
+                };
+                let own = self.span(own, var).filter(|_| times >= 0)?;
+                Some([
+                    own[0].checked_mul(times)?,
+                    own[1].checked_mul(times)?,
+                    own[2].checked_mul(times)?,
+                ])
+            }
+            _ => None,
+        }
     }
 
     /// Returns the rows of the loop with this variable: ragged ones between two consecutive elements of a tensor.

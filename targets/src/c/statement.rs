@@ -333,7 +333,7 @@ impl Writer<'_> {
             .then(|| rows(self.program, &self.declarations, counted, block))
             .flatten();
         let (lo, end, ends) = match shared {
-            Some(rows) => self.share(rows, counted.step, &end),
+            Some(rows) => self.share(rows, counted, &end),
             None => (lo, end, ends),
         };
         let declared = if inside { format!("{} ", scalar(DType::I64)) } else { String::new() };
@@ -351,13 +351,17 @@ impl Writer<'_> {
 
     /// Writes the loop over parts of a loop's rows, of which each thread takes one after another, and returns the bounds
     /// of the rows in a part. A loop that is over sooner than the threads have started stays with one.
-    fn share(&mut self, rows: Rows, step: i64, n: &str) -> (String, String, String) {
+    fn share(&mut self, rows: Rows, counted: &Loop, n: &str) -> (String, String, String) {
+        let step = counted.step;
         let parts = self.threads.saturating_mul(PARTS);
         let (part, last) = (self.names.fresh("part"), self.names.fresh("last"));
         let (function, first, work) = match rows {
             Rows::Even => {
                 let function = self.functions.plain("part", Type::scalar(DType::I64));
-                (function, format!("{n}, {step}"), format!("{n} > {}", 256 * step))
+                let (sizes, trips) = self.trips(&counted.body);
+                let all = [n.to_owned()].into_iter().chain(sizes).format(" * ");
+                let enough = (256 * step).checked_div(trips).unwrap_or(0).max(1);
+                (function, format!("{n}, {step}"), format!("{all} > {enough}"))
             }
             Rows::Ragged(offsets) => {
                 let dtype = self.program.tensors[offsets.index()].dtype;
@@ -377,6 +381,29 @@ impl Writer<'_> {
     }
 }
 
+impl Writer<'_> {
+    /// Returns the sizes and the number whose product is how often the innermost statements of a body run, as far as
+    /// bounds say it: those of its first loops, one in the other.
+    fn trips(&self, body: &[Stmt]) -> (Vec<String>, i64) {
+        let first = body.iter().find_map(|stmt| match stmt {
+            Stmt::For(counted) => Some(counted),
+            _ => None,
+        });
+        let Some(counted) = first else { return (Vec::new(), 1) };
+        let (mut sizes, mut trips) = self.trips(&counted.body);
+        match (&counted.hi, last(counted)) {
+            (_, Some(last)) => {
+                if let Expr::Const(Scalar::I64(lo)) = counted.lo {
+                    trips = trips.saturating_mul(((last - lo) / counted.step + 1).max(1));
+                }
+            }
+            (Expr::Size(size), None) => sizes.insert(0, self.names.sizes[size.index()].clone()),
+            _ => {}
+        }
+        (sizes, trips)
+    }
+}
+
 /// The parts of a loop for each thread: enough for a slow part to be made up for.
 const PARTS: u32 = 4;
 
@@ -393,7 +420,7 @@ fn is(expr: &Expr, number: i64) -> bool {
 }
 
 /// Returns the last value of a loop's variable, if constants decide it.
-fn last(counted: &Loop) -> Option<i64> {
+pub(super) fn last(counted: &Loop) -> Option<i64> {
     let (Expr::Const(Scalar::I64(lo)), Expr::Const(Scalar::I64(hi))) = (&counted.lo, &counted.hi)
     else {
         return None;
