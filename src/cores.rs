@@ -1,23 +1,29 @@
-//! The `cores` command: a program on several cores that divide its rows, by number of cores and by way to divide them,
-//! beside the bound of so many cores.
+//! The `cores` command: a program on several cores that divide its rows and meet where layers exchange some, by number of
+//! cores and by way to divide rows, beside the bound of so many cores.
 
+mod cut;
+mod phases;
 mod rows;
 mod split;
 mod table;
 
+use cut::Cut;
 use ember_compile::demand::{Spared, demand};
 use ember_compile::groups::Plan;
 use ember_compile::pipeline::{Case, Failure, Inputs, Options};
 use ember_host::threads;
 use ember_language::diagnostic::{Checked, Diagnostic};
-use ember_sim::{Demand, Division, SimError, Together, Workers, bound_on, run_divided};
+use ember_sim::{Demand, Division, SimError, Together, Workers, bound_on, run_phases};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use itertools::Itertools;
+use phases::{NoPhases, Phased};
 use rows::Rows;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
+pub(crate) use cut::ADDER;
 pub(crate) use split::Split;
 pub(crate) use table::text;
 
@@ -86,8 +92,8 @@ pub(crate) struct Divided {
     pub(crate) of_bound_efficiency: Option<f64>,
     /// The bound's cycles as a part of these.
     pub(crate) of_bound: Option<f64>,
-    /// The mean of the cores' last results as a part of the makespan: a makespan that no division of the same work can
-    /// shorten further if it is 1.
+    /// The mean of the cores' last results, without their cycles at barriers, as a part of the makespan: a makespan that no
+    /// division of the same work can shorten further if it is 1.
     pub(crate) balance: Option<f64>,
     /// The traffic of main memory in GB/s.
     pub(crate) gb_per_s: Option<f64>,
@@ -95,6 +101,10 @@ pub(crate) struct Divided {
     pub(crate) dram_bytes: u64,
     /// Energy in joules, of all cores.
     pub(crate) energy_j: f64,
+    /// The barriers between layers.
+    pub(crate) barriers: usize,
+    /// The mean of the cores' cycles at barriers, from their last result before one to its end, as a part of the makespan.
+    pub(crate) at_barriers: Option<f64>,
     /// The parts that the rows are divided into.
     pub(crate) parts: usize,
     /// The cycle in which the first core was done, and that in which the last was.
@@ -110,11 +120,12 @@ pub(crate) struct Candidate {
 }
 
 /// Runs programs on numbers of cores, of which the first is 1. Only the first program runs on one core; of several cores,
-/// each split has the program that is the fastest with it.
+/// each split has the program that is the fastest with it. `adder` adds the pieces of rows that are cut.
 pub(crate) fn run(
     inputs: &Inputs,
     options: &Options,
     candidates: &[Candidate],
+    adder: &Program,
     (cores, splits): (&[u64], &[Split]),
 ) -> Checked<Cores> {
     let Some(first) = candidates.first() else {
@@ -123,24 +134,47 @@ pub(crate) fn run(
     let case = Case::new(&inputs.model, options.seed, options.exact)?;
     let machine = &inputs.machine;
     let rows = Rows::of(&inputs.model, &case.instance)?;
-    let work = Work::of(inputs, &case, &rows);
+    let fits = Cut::fits(&inputs.model, &rows, options.exact);
+    if splits == [Split::Cut] && !fits {
+        let error = Diagnostic::global("rows of this model are not cut");
+        let help = "a row may be cut if the model is one sum over the lookups of each row, in f32, and `--exact` \
+                    allows other roundings: `reassoc` or `approx`";
+        return Err(vec![error.with_help(help)]);
+    }
+    let work = Work::of(inputs, &case, &rows, fits);
+    let (alone, phased) = phased(candidates, &rows)?;
+    let cut = |&cores: &u64| Some((cores, Cut::of(&inputs.model, &rows, &case, cores)?));
+    let cuts: BTreeMap<u64, Cut> = match fits && splits.contains(&Split::Cut) {
+        true => cores.iter().filter(|cores| **cores > 1).filter_map(cut).collect(),
+        false => BTreeMap::new(),
+    };
     let plan = |&cores: &u64| {
         let (splits, candidates) = match cores {
-            1 => (&[Split::Contiguous][..], &candidates[..1]),
-            _ => (splits, candidates),
+            1 => (&[Split::Contiguous][..], 1),
+            _ => (splits, phased.len()),
         };
-        let divide = |split: Split, candidate: usize| {
-            (cores, split, candidate, split.divide(&rows, &candidates[candidate].program, cores))
+        let divide = |split: Split| match split {
+            Split::Cut => cuts.get(&cores).map(|cut| (split, cut.division.clone())),
+            _ => Some((split, split.divide(&rows, cores))),
         };
-        let each = splits.iter().cartesian_product(0..candidates.len());
-        each.map(|(split, candidate)| divide(*split, candidate)).collect_vec()
+        let each =
+            splits.iter().filter_map(|split| divide(*split)).cartesian_product(0..candidates);
+        each.map(|((split, division), candidate)| (cores, split, candidate, division)).collect_vec()
     };
     let planned: Vec<(u64, Split, usize, Division)> = cores.iter().flat_map(plan).collect();
     // Several splits may be the same, such as those by rows and by lookups if each row has equally many.
-    let distinct: Vec<(usize, &Division)> =
-        planned.iter().map(|(.., candidate, division)| (*candidate, division)).unique().collect();
-    let judged = |(candidate, division): &(usize, &Division)| {
-        simulate(&candidates[*candidate].program, machine, (&case, options), division)
+    let distinct: Vec<(bool, usize, &Division)> = (planned.iter())
+        .map(|(_, split, candidate, division)| (*split == Split::Cut, *candidate, division))
+        .unique()
+        .collect();
+    let judged = |(cut, candidate, division): &(bool, usize, &Division)| {
+        let (candidate, phases) = match division.own.len() {
+            1 => (&candidates[0], &alone),
+            _ => (phased[*candidate].0, &phased[*candidate].1),
+        };
+        let cut = cuts.get(&(division.own.len() as u64)).filter(|_| *cut);
+        let cut = cut.map(|cut| (cut, cut.adder(adder)));
+        simulate((&candidate.program, phases), machine, (&case, options), (division, cut.as_ref()))
     };
     let runs: Vec<Judged> = threads::map(&distinct, judged).into_iter().collect::<Checked<_>>()?;
     let one = runs.first().and_then(|run| Some(run.together.as_ref()?.outcome.stats.cycles));
@@ -149,12 +183,20 @@ pub(crate) fn run(
     let mut counts: Vec<Count> = Vec::new();
     for (n, split, candidate, division) in &planned {
         let (bound, by) = work.bound(machine, *n);
-        let run = distinct.iter().position(|other| *other == (*candidate, division));
+        let cut = *split == Split::Cut;
+        let run = distinct.iter().position(|other| *other == (cut, *candidate, division));
         let bound_efficiency = bound_of_one as f64 / (*n * bound.max(1)) as f64;
         let mut divided = Divided {
             split: split.name().to_owned(),
-            program_for: candidates[*candidate].chosen_for.to_owned(),
-            estimated_cycles: work.estimate(machine, &rows, division, (*n, one.unwrap_or(0))),
+            program_for: phased[*candidate].0.chosen_for.to_owned(),
+            estimated_cycles: match cut {
+                true => work.evenly(machine, (*n, one.unwrap_or(0))),
+                false => work.estimate(machine, &rows, division, (*n, one.unwrap_or(0))),
+            },
+            barriers: match *n {
+                1 => 0,
+                _ => phased[*candidate].1.barriers() + usize::from(cut),
+            },
             parts: division.parts.len(),
             ..Divided::default()
         };
@@ -235,8 +277,10 @@ impl Divided {
         self.of_bound_efficiency = self.efficiency.map(|own| own / bound_efficiency);
         let ends = || together.cores.iter().map(|core| core.end);
         self.done = (ends().min().unwrap_or(0), ends().max().unwrap_or(0));
+        let waited = together.cores.iter().map(|core| core.waited).sum::<u64>() as f64 / n as f64;
         let mean = ends().sum::<u64>() as f64 / n as f64;
-        self.balance = Some(mean / self.done.1.max(1) as f64);
+        self.balance = Some((mean - waited) / self.done.1.max(1) as f64);
+        self.at_barriers = Some(waited / cycles);
     }
 }
 
@@ -246,22 +290,49 @@ struct Judged {
     mismatch: Option<String>,
 }
 
+/// A candidate with its phases.
+type Planned<'a> = (&'a Candidate, Phased);
+
+/// Returns the first program as a whole, for one core, and those that cores can divide with their phases.
+fn phased<'a>(candidates: &'a [Candidate], rows: &Rows) -> Checked<(Phased, Vec<Planned<'a>>)> {
+    let alone = candidates.first().map(|first| Phased::whole(&first.program, rows));
+    let each = candidates.iter().map(|own| Ok((own, Phased::of(&own.program, rows)?)));
+    let (phased, not): (Vec<_>, Vec<NoPhases>) = each.partition_result();
+    match (alone, not.first()) {
+        (_, Some(why)) if phased.is_empty() => {
+            let message = format!("the program cannot be divided among cores: {why}");
+            Err(vec![Diagnostic::global(message)])
+        }
+        (Some(alone), _) => Ok((alone, phased)),
+        (None, _) => Err(vec![Diagnostic::global("there is no program to run")]),
+    }
+}
+
 fn simulate(
-    program: &Program,
+    (program, phases): (&Program, &Phased),
     machine: &Machine,
     (case, options): (&Case, &Options),
-    division: &Division,
+    (division, cut): (&Division, Option<&(&Cut, Program)>),
 ) -> Checked<Judged> {
-    let data = match case.bindings(program) {
+    let bound = match cut {
+        Some((cut, _)) => cut.bindings(program).map_err(Failure::Input),
+        None => case.bindings(program),
+    };
+    let data = match bound {
         Ok(data) => data,
         Err(Failure::Input(errors)) => return Err(errors),
         Err(failure) => return Ok(Judged { together: None, mismatch: Some(failure.to_string()) }),
     };
+    let mut phases = phases.divided(division, data);
+    phases.extend(cut.map(|(cut, adder)| cut.phase(adder, division.own.len() as u64)));
     let run =
         ember_sim::Options { max_cycles: options.cycle_limit, ..ember_sim::Options::default() };
-    Ok(match run_divided(program, machine, data, run, division) {
+    Ok(match run_phases(phases, machine, run) {
         Ok(mut together) => {
-            let tensors = std::mem::take(&mut together.outcome.tensors);
+            let mut tensors = std::mem::take(&mut together.outcome.tensors);
+            if let Some((cut, _)) = cut {
+                cut.joined(program, &mut tensors);
+            }
             let compared = case.compare(program, &tensors, options.exact);
             Judged { together: Some(together), mismatch: compared.err().map(|e| e.to_string()) }
         }
@@ -280,14 +351,16 @@ struct Work {
 }
 
 impl Work {
-    fn of(inputs: &Inputs, case: &Case, rows: &Rows) -> Work {
+    /// Rows that may be cut need not be computed by one core.
+    fn of(inputs: &Inputs, case: &Case, rows: &Rows, cut: bool) -> Work {
         let statistics = case.statistics(inputs);
         let plan = Plan::new(inputs.book.signature.table(), &inputs.model, &statistics);
         let spared = Spared::of(inputs, &plan);
         let of = |instance: &_| demand(&inputs.model, instance, &inputs.machine, &spared).0;
         let alone = |row| of(&rows.alone(row, &inputs.model, &case.instance));
         // What the longest row needs from memory may be in the last-level cache because of another row.
-        let longest = rows.heaviest().map(alone).unwrap_or_default();
+        let longest =
+            rows.heaviest().filter(|_| rows.apart() && !cut).map(alone).unwrap_or_default();
         let longest = Demand { lines: 0, bank_rows: 0, written_lines: 0, ..longest };
         Work { all: of(&case.instance), longest }
     }
@@ -302,9 +375,13 @@ impl Work {
         }
     }
 
+    /// Returns the cycles to expect of rows that are cut, given those of one core: as much for each core, and two parts.
+    fn evenly(&self, machine: &Machine, (cores, one): (u64, u64)) -> u64 {
+        self.bound(machine, cores).0.max(one / cores) + start(machine)
+    }
+
     /// Returns the cycles to expect of a division, given those of one core: the bound, or what the core with the most work
-    /// needs if it is as fast as that one; and for each of its parts after the first, the latencies of its first offset,
-    /// index and row.
+    /// needs if it is as fast as that one; and the start of each of its parts after the first.
     fn estimate(
         &self,
         machine: &Machine,
@@ -314,10 +391,14 @@ impl Work {
     ) -> u64 {
         let (most, parts) = Split::most(rows, division);
         let share = most as f64 / rows.weight(&(0..rows.count())).max(1) as f64;
-        let dram = &machine.dram;
-        let latency = machine.llc.latency
-            + machine.cycles(dram.t_rcd_ns + dram.t_cas_ns + dram.controller_ns);
-        let started = 3 * latency * parts.saturating_sub(1) as u64;
+        let started = start(machine) * parts.saturating_sub(1) as u64;
         self.bound(machine, cores).0.max((one as f64 * share) as u64) + started
     }
+}
+
+/// Returns the cycles that the start of a part takes: the latencies of its first offset, index and row.
+fn start(machine: &Machine) -> u64 {
+    let dram = &machine.dram;
+    let memory = machine.cycles(dram.t_rcd_ns + dram.t_cas_ns + dram.controller_ns);
+    3 * (machine.llc.latency + memory)
 }

@@ -4,7 +4,7 @@ use super::common::Exact;
 use super::output::{to_json, write_result};
 use super::rule_paths::RulePaths;
 use crate::cores::{self, Candidate, MOST_CORES, Split};
-use crate::single;
+use crate::{shipped, single};
 use clap::Args;
 use ember_compile::pipeline::{self, Case, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
@@ -13,7 +13,7 @@ use ember_tools::progress::Line;
 use ember_tools::render;
 use ember_tools::tuning::Tuning;
 use itertools::Itertools;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use thiserror::Error;
 
@@ -92,10 +92,12 @@ impl CoresArgs {
         };
         let counts: Vec<u64> =
             std::iter::once(1).chain(self.cores.iter().copied()).sorted().dedup().collect();
+        let adder = Path::new(shipped::ROOT).join(cores::ADDER);
+        let adder = single::read_program(sources, &adder, &inputs)?.into_program();
         let splits = if self.split.is_empty() { &Split::ALL[..] } else { &self.split };
         let splits: Vec<Split> = splits.iter().copied().unique_by(|split| split.name()).collect();
         line.say("simulating");
-        let done = cores::run(&inputs, &options, &candidates, (&counts, &splits))?;
+        let done = cores::run(&inputs, &options, &candidates, &adder, (&counts, &splits))?;
         line.done();
         let text = if self.json { to_json(&done) } else { cores::text(&done) };
         write_result(self.output.as_deref(), &text)?;

@@ -27,10 +27,11 @@ pub(crate) struct Product {
     pub(crate) side: u64,
     /// The number of tiles in the rows and in the columns of a block.
     pub(crate) tiles: [u64; 2],
-    /// For the output and the operands, the register with the number of the matrix if it is one of a batch, and the
-    /// matrices of the batch.
-    pub(crate) chosen: [Option<usize>; 3],
-    pub(crate) matrices: [u64; 3],
+    /// For the output and the operands, the register with the number of the matrix if it is one of a batch, and the matrix
+    /// that this number counts from.
+    pub(crate) chosen: [Option<(usize, u64)>; 3],
+    /// The first elements of those that are no matrix of a batch.
+    pub(crate) starts: [u64; 3],
     /// The statement, for messages.
     pub(crate) place: String,
 }
@@ -66,11 +67,16 @@ impl Context<'_> {
             return Err(wrong("other types than f32 or f64"));
         }
         let mut shapes = [self.extents(o)?, self.extents(x)?, self.extents(y)?];
-        let mut matrices = [1; 3];
-        for ((shape, matrices), addr) in shapes.iter_mut().zip(&mut matrices).zip(operands) {
+        let mut starts = [0; 3];
+        for ((shape, start), addr) in shapes.iter_mut().zip(&mut starts).zip(operands) {
             match (addr.index.len(), shape.len()) {
-                (0, _) => {}
-                (1, 3) => *matrices = shape.remove(0),
+                (0, _) => {
+                    let row: u64 = shape.iter().skip(1).product();
+                    *start = self.from(addr.tensor, || true) * row;
+                }
+                (1, 3) => {
+                    shape.remove(0);
+                }
                 _ => return Err(wrong("one matrix of what is no batch of matrices")),
             }
         }
@@ -103,7 +109,7 @@ impl Context<'_> {
             side,
             tiles,
             chosen: [None; 3],
-            matrices,
+            starts,
             place: place.to_owned(),
         })
     }

@@ -162,11 +162,12 @@ impl Sim<'_> {
     fn first(&self, product: &Product) -> Result<[u64; 3], SimError> {
         let Product { rows, columns, depth, .. } = *product;
         let sizes = [rows * columns, rows * depth, depth * columns];
-        let mut first = [0; 3];
+        let mut first = product.starts;
         for (at, tensor) in [product.out, product.a, product.b].into_iter().enumerate() {
-            let Some(slot) = product.chosen[at] else { continue };
+            let Some((slot, from)) = product.chosen[at] else { continue };
             // As an unsigned number, a negative one is above every extent.
-            let (matrix, extent) = (self.execution.lanes[slot], product.matrices[at]);
+            let matrix = self.execution.lanes[slot].wrapping_add(from);
+            let extent = self.tensors[tensor].shape.first().copied().unwrap_or(0);
             if matrix >= extent {
                 return Err(SimError::OutOfBounds {
                     tensor: self.tensors[tensor].name.clone(),
@@ -230,7 +231,7 @@ impl Sim<'_> {
                 let tile = (row / product.side * product.tiles[1] + first / product.side) as usize;
                 let n = product.side.min(step.columns - first);
                 let out = &self.tensors[product.out];
-                let (from, to) = out.bytes(out.first + at + first, n);
+                let (from, to) = out.bytes(at + first, n);
                 self.store_span(from, to, tiles[tile]);
             }
         }
@@ -240,7 +241,7 @@ impl Sim<'_> {
     /// Schedules the load of a vector; returns its ready time.
     fn load_vector(&mut self, tensor: usize, position: u64, n: u64) -> Ready {
         let tensor = &self.tensors[tensor];
-        let (from, to) = tensor.bytes(tensor.first + position, n);
+        let (from, to) = tensor.bytes(position, n);
         self.memory.counters.elements += n;
         self.load_span(from, to, Ready::default())
     }
@@ -346,7 +347,7 @@ impl<T: Real> Block<T> {
         for (row, sums) in self.sums.chunks_exact(step.columns as usize).enumerate() {
             self.lanes.clear();
             self.lanes.extend(sums.iter().map(|x| x.raw()));
-            out.write(out.first + product.out_at(step, step.row + row as u64), &self.lanes);
+            out.write(product.out_at(step, step.row + row as u64), &self.lanes);
         }
     }
 }
@@ -360,6 +361,6 @@ fn read<'a, T: Real + 'a>(
     to: impl ExactSizeIterator<Item = &'a mut T>,
 ) {
     lanes.resize(to.len(), 0);
-    from.read(from.first + position, lanes);
+    from.read(position, lanes);
     to.zip(lanes.iter()).for_each(|(to, &raw)| *to = T::of(raw));
 }
