@@ -157,11 +157,9 @@ fn simulation(inputs: &Inputs, case: &Case, options: &Options, schedule: &str, l
     let rows = sizes[bags] as u64;
     let division = Division {
         sizes: vec![(SizeId(bags as u32), 0), (SizeId(ends as u32), 1)],
-        looked_up: Vec::new(),
-        copied: Vec::new(),
         parts: (0..8).map(|core| rows * core / 8..rows * (core + 1) / 8).collect(),
         own: (0..8).map(|core| vec![core]).collect(),
-        shared: Vec::new(),
+        ..Division::undivided(0)
     };
     let together = median(5, || {
         let data = Bindings { tensors: tensors.clone(), sizes: sizes.clone() };

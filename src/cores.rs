@@ -1,28 +1,29 @@
 //! The `cores` command: a program on several cores that divide its rows and meet where layers exchange some, by number of
 //! cores and by way to divide rows, beside the bound of so many cores.
 
+mod columns;
 mod cut;
 mod phases;
+mod plan;
 mod rows;
 mod split;
 mod table;
 
-use cut::Cut;
 use ember_compile::demand::{Spared, demand};
-use ember_compile::groups::Plan;
+use ember_compile::groups;
 use ember_compile::pipeline::{Case, Failure, Inputs, Options};
 use ember_host::threads;
 use ember_language::diagnostic::{Checked, Diagnostic};
-use ember_sim::{Demand, Division, SimError, Together, Workers, bound_on, run_phases};
+use ember_sim::{Demand, SimError, Together, Workers, bound_on, run_phases};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use itertools::Itertools;
-use phases::{NoPhases, Phased};
+use plan::{Pieces, Plan};
 use rows::Rows;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
+pub(crate) use columns::{Columns, Slices};
 pub(crate) use cut::ADDER;
 pub(crate) use split::Split;
 pub(crate) use table::text;
@@ -111,102 +112,75 @@ pub(crate) struct Divided {
     pub(crate) done: (u64, u64),
 }
 
+/// The programs to run.
+pub(crate) struct Programs {
+    /// Those for all columns. Only the first runs on one core; of several cores, each split has the one that is the fastest
+    /// with it.
+    pub(crate) candidates: Vec<Candidate>,
+    /// Those for slices of columns.
+    pub(crate) slices: Slices,
+    /// The program that adds the pieces of rows that are cut.
+    pub(crate) adder: Program,
+}
+
 /// A program to run, and the machine that it was chosen for.
 pub(crate) struct Candidate {
     /// The share of memory that a core has there, in a few words.
     pub(crate) chosen_for: &'static str,
     /// The program.
     pub(crate) program: Program,
+    /// Its cycles on one core, if it computes only some of the columns.
+    pub(crate) cycles: Option<u64>,
 }
 
-/// Runs programs on numbers of cores, of which the first is 1. Only the first program runs on one core; of several cores,
-/// each split has the program that is the fastest with it. `adder` adds the pieces of rows that are cut.
+/// Runs programs on numbers of cores, of which the first is 1.
 pub(crate) fn run(
     inputs: &Inputs,
     options: &Options,
-    candidates: &[Candidate],
-    adder: &Program,
+    programs: &Programs,
     (cores, splits): (&[u64], &[Split]),
 ) -> Checked<Cores> {
-    let Some(first) = candidates.first() else {
+    let Some(first) = programs.candidates.first() else {
         return Err(vec![Diagnostic::global("there is no program to run")]);
     };
     let case = Case::new(&inputs.model, options.seed, options.exact)?;
     let machine = &inputs.machine;
     let rows = Rows::of(&inputs.model, &case.instance)?;
-    let fits = Cut::fits(&inputs.model, &rows, options.exact);
-    if splits == [Split::Cut] && !fits {
-        let error = Diagnostic::global("rows of this model are not cut");
-        let help = "a row may be cut if the model is one sum over the lookups of each row, in f32, and `--exact` \
-                    allows other roundings: `reassoc` or `approx`";
-        return Err(vec![error.with_help(help)]);
-    }
-    let work = Work::of(inputs, &case, &rows, fits);
-    let (alone, phased) = phased(candidates, &rows)?;
-    let cut = |&cores: &u64| Some((cores, Cut::of(&inputs.model, &rows, &case, cores)?));
-    let cuts: BTreeMap<u64, Cut> = match fits && splits.contains(&Split::Cut) {
-        true => cores.iter().filter(|cores| **cores > 1).filter_map(cut).collect(),
-        false => BTreeMap::new(),
-    };
-    let plan = |&cores: &u64| {
-        let (splits, candidates) = match cores {
-            1 => (&[Split::Contiguous][..], 1),
-            _ => (splits, phased.len()),
-        };
-        let divide = |split: Split| match split {
-            Split::Cut => cuts.get(&cores).map(|cut| (split, cut.division.clone())),
-            _ => Some((split, split.divide(&rows, cores))),
-        };
-        let each =
-            splits.iter().filter_map(|split| divide(*split)).cartesian_product(0..candidates);
-        each.map(|((split, division), candidate)| (cores, split, candidate, division)).collect_vec()
-    };
-    let planned: Vec<(u64, Split, usize, Division)> = cores.iter().flat_map(plan).collect();
-    // Several splits may be the same, such as those by rows and by lookups if each row has equally many.
-    let distinct: Vec<(bool, usize, &Division)> = (planned.iter())
-        .map(|(_, split, candidate, division)| (*split == Split::Cut, *candidate, division))
-        .unique()
+    let pieces = Pieces::of(inputs, &rows, options.exact);
+    let work = Work::of(inputs, &case, &rows, &pieces);
+    let owned = plan::owned(programs, &rows)?;
+    let cuts = pieces.cuts(inputs, &case, &rows, (cores, splits))?;
+    let planned: Vec<Plan<'_>> = (cores.iter())
+        .flat_map(|cores| plan::plans(inputs, &rows, (&owned, &cuts, &pieces), (*cores, splits)))
         .collect();
-    let judged = |(cut, candidate, division): &(bool, usize, &Division)| {
-        let (candidate, phases) = match division.own.len() {
-            1 => (&candidates[0], &alone),
-            _ => (phased[*candidate].0, &phased[*candidate].1),
-        };
-        let cut = cuts.get(&(division.own.len() as u64)).filter(|_| *cut);
-        let cut = cut.map(|cut| (cut, cut.adder(adder)));
-        simulate((&candidate.program, phases), machine, (&case, options), (division, cut.as_ref()))
-    };
+    // Several splits may be the same, such as those by rows and by lookups if each row has equally many.
+    let distinct: Vec<&Plan<'_>> = planned.iter().unique_by(|plan| plan.key()).collect();
+    let judged = |plan: &&Plan<'_>| simulate(plan, machine, (&case, options), &programs.adder);
     let runs: Vec<Judged> = threads::map(&distinct, judged).into_iter().collect::<Checked<_>>()?;
     let one = runs.first().and_then(|run| Some(run.together.as_ref()?.outcome.stats.cycles));
     let bound_of_one = work.bound(machine, 1).0;
 
     let mut counts: Vec<Count> = Vec::new();
-    for (n, split, candidate, division) in &planned {
-        let (bound, by) = work.bound(machine, *n);
-        let cut = *split == Split::Cut;
-        let run = distinct.iter().position(|other| *other == (cut, *candidate, division));
-        let bound_efficiency = bound_of_one as f64 / (*n * bound.max(1)) as f64;
+    for plan in &planned {
+        let n = plan.cores;
+        let (bound, by) = work.bound(machine, n);
+        let run = distinct.iter().position(|other| other.key() == plan.key());
+        let bound_efficiency = bound_of_one as f64 / (n * bound.max(1)) as f64;
         let mut divided = Divided {
-            split: split.name().to_owned(),
-            program_for: phased[*candidate].0.chosen_for.to_owned(),
-            estimated_cycles: match cut {
-                true => work.evenly(machine, (*n, one.unwrap_or(0))),
-                false => work.estimate(machine, &rows, division, (*n, one.unwrap_or(0))),
-            },
-            barriers: match *n {
-                1 => 0,
-                _ => phased[*candidate].1.barriers() + usize::from(cut),
-            },
-            parts: division.parts.len(),
+            split: plan.split.name().to_owned(),
+            program_for: plan.own.candidate.chosen_for.to_owned(),
+            estimated_cycles: work.estimate(machine, &rows, plan, one.unwrap_or(0)),
+            barriers: plan.barriers(),
+            parts: plan.division.parts.len(),
             ..Divided::default()
         };
         if let Some(run) = run.map(|at| &runs[at]) {
-            divided.measure(run, machine, (*n, one), (bound, bound_efficiency));
+            divided.measure(run, machine, (n, one), (bound, bound_efficiency));
         }
-        match counts.last_mut().filter(|count| count.cores == *n) {
+        match counts.last_mut().filter(|count| count.cores == n) {
             Some(count) => count.add(divided),
             None => counts.push(Count {
-                cores: *n,
+                cores: n,
                 bound_cycles: bound,
                 bound_by: by,
                 best: None,
@@ -290,32 +264,15 @@ struct Judged {
     mismatch: Option<String>,
 }
 
-/// A candidate with its phases.
-type Planned<'a> = (&'a Candidate, Phased);
-
-/// Returns the first program as a whole, for one core, and those that cores can divide with their phases.
-fn phased<'a>(candidates: &'a [Candidate], rows: &Rows) -> Checked<(Phased, Vec<Planned<'a>>)> {
-    let alone = candidates.first().map(|first| Phased::whole(&first.program, rows));
-    let each = candidates.iter().map(|own| Ok((own, Phased::of(&own.program, rows)?)));
-    let (phased, not): (Vec<_>, Vec<NoPhases>) = each.partition_result();
-    match (alone, not.first()) {
-        (_, Some(why)) if phased.is_empty() => {
-            let message = format!("the program cannot be divided among cores: {why}");
-            Err(vec![Diagnostic::global(message)])
-        }
-        (Some(alone), _) => Ok((alone, phased)),
-        (None, _) => Err(vec![Diagnostic::global("there is no program to run")]),
-    }
-}
-
 fn simulate(
-    (program, phases): (&Program, &Phased),
+    plan: &Plan<'_>,
     machine: &Machine,
     (case, options): (&Case, &Options),
-    (division, cut): (&Division, Option<&(&Cut, Program)>),
+    adder: &Program,
 ) -> Checked<Judged> {
-    let bound = match cut {
-        Some((cut, _)) => cut.bindings(program).map_err(Failure::Input),
+    let (program, division) = (&plan.own.candidate.program, &plan.division);
+    let bound = match plan.cut {
+        Some(cut) => cut.bindings(program).map_err(Failure::Input),
         None => case.bindings(program),
     };
     let data = match bound {
@@ -323,14 +280,15 @@ fn simulate(
         Err(Failure::Input(errors)) => return Err(errors),
         Err(failure) => return Ok(Judged { together: None, mismatch: Some(failure.to_string()) }),
     };
-    let mut phases = phases.divided(division, data);
-    phases.extend(cut.map(|(cut, adder)| cut.phase(adder, division.own.len() as u64)));
+    let cut = plan.cut.map(|cut| (cut, cut.adder(adder)));
+    let mut phases = plan.own.phases.divided(division, data);
+    phases.extend(cut.iter().map(|(cut, adder)| cut.phase(adder, plan.cores)));
     let run =
         ember_sim::Options { max_cycles: options.cycle_limit, ..ember_sim::Options::default() };
     Ok(match run_phases(phases, machine, run) {
         Ok(mut together) => {
             let mut tensors = std::mem::take(&mut together.outcome.tensors);
-            if let Some((cut, _)) = cut {
+            if let Some((cut, _)) = &cut {
                 cut.joined(program, &mut tensors);
             }
             let compared = case.compare(program, &tensors, options.exact);
@@ -351,16 +309,19 @@ struct Work {
 }
 
 impl Work {
-    /// Rows that may be cut need not be computed by one core.
-    fn of(inputs: &Inputs, case: &Case, rows: &Rows, cut: bool) -> Work {
+    /// Rows that several cores may compute have no bound of their own.
+    fn of(inputs: &Inputs, case: &Case, rows: &Rows, pieces: &Pieces) -> Work {
         let statistics = case.statistics(inputs);
-        let plan = Plan::new(inputs.book.signature.table(), &inputs.model, &statistics);
+        let plan = groups::Plan::new(inputs.book.signature.table(), &inputs.model, &statistics);
         let spared = Spared::of(inputs, &plan);
         let of = |instance: &_| demand(&inputs.model, instance, &inputs.machine, &spared).0;
         let alone = |row| of(&rows.alone(row, &inputs.model, &case.instance));
         // What the longest row needs from memory may be in the last-level cache because of another row.
-        let longest =
-            rows.heaviest().filter(|_| rows.apart() && !cut).map(alone).unwrap_or_default();
+        let longest = rows
+            .heaviest()
+            .filter(|_| rows.apart() && !pieces.any())
+            .map(alone)
+            .unwrap_or_default();
         let longest = Demand { lines: 0, bank_rows: 0, written_lines: 0, ..longest };
         Work { all: of(&case.instance), longest }
     }
@@ -375,24 +336,20 @@ impl Work {
         }
     }
 
-    /// Returns the cycles to expect of rows that are cut, given those of one core: as much for each core, and two parts.
-    fn evenly(&self, machine: &Machine, (cores, one): (u64, u64)) -> u64 {
-        self.bound(machine, cores).0.max(one / cores) + start(machine)
-    }
-
-    /// Returns the cycles to expect of a division, given those of one core: the bound, or what the core with the most work
-    /// needs if it is as fast as that one; and the start of each of its parts after the first.
-    fn estimate(
-        &self,
-        machine: &Machine,
-        rows: &Rows,
-        division: &Division,
-        (cores, one): (u64, u64),
-    ) -> u64 {
-        let (most, parts) = Split::most(rows, division);
-        let share = most as f64 / rows.weight(&(0..rows.count())).max(1) as f64;
+    /// Returns the cycles to expect of a plan, given those of one core for all columns: the bound, or what the core with the most work needs
+    /// if it is as fast as that one; and the start of each of its parts after the first.
+    fn estimate(&self, machine: &Machine, rows: &Rows, plan: &Plan<'_>, one: u64) -> u64 {
+        let Plan { cores, division, .. } = plan;
+        let one = plan.own.candidate.cycles.unwrap_or(one);
+        let (share, parts) = match plan.cut {
+            Some(_) => (1.0 / *cores as f64, 2),
+            None => {
+                let (most, parts) = Split::most(rows, division);
+                (most as f64 / rows.weight(&(0..rows.count())).max(1) as f64, parts)
+            }
+        };
         let started = start(machine) * parts.saturating_sub(1) as u64;
-        self.bound(machine, cores).0.max((one as f64 * share) as u64) + started
+        self.bound(machine, *cores).0.max((one as f64 * share) as u64) + started
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Address<I> {
     pub(crate) tensor: usize,
     /// What the first index counts from: the first row of the part that the program runs on, or 0.
     pub(crate) from: u64,
+    /// What the last index counts from: the first column of the part, or 0.
+    pub(crate) column: u64,
     /// The indices; for a run, followed by the bound of its active lanes.
     pub(crate) index: Vec<I>,
     /// True for a run.
@@ -87,9 +89,10 @@ impl<I: Copy> Address<I> {
             position = position * extent + i;
             room = extent - i;
         }
-        if active as u64 > room {
+        if active as u64 + self.column > room {
             return Err(self.outside(tensor, value));
         }
+        position += self.column;
         let (address, end) = tensor.bytes(position, active as u64);
         Ok(Located { position, active: active as usize, address, end })
     }
@@ -140,6 +143,8 @@ pub(crate) struct Context<'a> {
     /// What counts rows, and the first of those that the program runs on.
     pub(crate) division: &'a Division,
     pub(crate) first: u64,
+    /// The first of the columns that the program runs on.
+    pub(crate) column: u64,
     /// The values that the run computes.
     pub(crate) values: Values,
 }
@@ -165,6 +170,11 @@ impl Context<'_> {
         };
         let is_own = || !self.division.looked_up.contains(&tensor) || own();
         if self.division.counts(size).is_some() && is_own() { self.first } else { 0 }
+    }
+
+    /// Returns the column of a tensor that an index of its last extent counts from.
+    fn column(&self, tensor: TensorId) -> u64 {
+        if self.division.sliced.contains(&tensor) { self.column } else { 0 }
     }
 
     /// Returns the type of the data at an address; checks the tensor and the rank.
@@ -216,8 +226,14 @@ fn check_index(ty: Type, place: &str) -> Result<(), SimError> {
 }
 
 /// Builds an address from its translated indices, including the bound of a run.
-fn address<I, J>(addr: &Addr<I>, place: &str, from: u64, uops: u32, index: Vec<J>) -> Address<J> {
+fn address<I, J>(
+    addr: &Addr<I>,
+    place: &str,
+    (from, column): (u64, u64),
+    uops: u32,
+    index: Vec<J>,
+) -> Address<J> {
     let count = addr.lanes.as_ref().map_or(1, |l: &Lanes<I>| l.count);
     let (tensor, run) = (addr.tensor.index(), addr.lanes.is_some());
-    Address { tensor, from, index, run, count, uops, place: place.to_string() }
+    Address { tensor, from, column, index, run, count, uops, place: place.to_string() }
 }

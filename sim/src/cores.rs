@@ -137,14 +137,16 @@ pub fn run_phases(
     let in_order = options.core == CoreKind::InOrder;
     let figures = if in_order { &machine.in_order } else { &machine.core };
     let compile = |values: Values| -> Result<Vec<Vec<Halves>>, SimError> {
-        let halves = |phase: &Phase<'_>, rows: &Range<u64>| {
+        let halves = |phase: &Phase<'_>, (part, rows): (usize, &Range<u64>)| {
             let Phase { program, division, .. } = phase;
             let sizes = division.sizes_of(&phase.sizes, rows);
-            let context = Context { program, sizes: &sizes, division, first: rows.start, values };
+            let column = division.columns.get(part).copied().unwrap_or(0);
+            let (sizes, first) = (&sizes, rows.start);
+            let context = Context { program, sizes, division, first, column, values };
             Ok((compile_access(context, machine)?, compile_execute(context, figures)?))
         };
         let each = |phase: &Phase<'_>| {
-            phase.division.parts.iter().map(|rows| halves(phase, rows)).collect()
+            phase.division.parts.iter().enumerate().map(|part| halves(phase, part)).collect()
         };
         phases.iter().map(each).collect()
     };

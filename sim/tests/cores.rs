@@ -24,7 +24,7 @@ fn division(own: Vec<Vec<Range<u64>>>, shared: Vec<Range<u64>>) -> Division {
     let own = own.into_iter().map(|rows| rows.into_iter().map(&mut number).collect()).collect();
     let shared = shared.into_iter().map(&mut number).collect();
     let (sizes, looked_up, copied) = (vec![(BAGS, 0), (SizeId(4), 1)], vec![], vec![]);
-    Division { sizes, looked_up, copied, parts, own, shared }
+    Division { sizes, looked_up, copied, parts, own, shared, ..Division::undivided(0) }
 }
 
 /// Divides bags evenly, in order.

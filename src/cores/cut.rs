@@ -246,3 +246,30 @@ fn picked(tensor: &Tensor, order: &[u64]) -> Tensor {
     let shape = std::iter::once(order.len() as u64).chain(tensor.shape.iter().skip(1).copied());
     Tensor { dtype: tensor.dtype, shape: shape.collect(), data }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quickcheck::quickcheck;
+
+    quickcheck! {
+        fn borders_are_even_and_in_long_rows(lengths: Vec<u16>, cores: u8) -> bool {
+            let cores = u64::from(cores % 12) + 2;
+            let rows = Rows::weighing(lengths.iter().map(|n| u64::from(*n) + 1).collect());
+            let total = rows.weight(&(0..rows.count()));
+            let short = total / (cores * super::super::split::PARTS);
+            let before = |(row, lookups): Place| rows.weight(&(0..row)) + lookups;
+            let places = borders(&rows, cores);
+            let even = places.iter().enumerate().all(|(core, place)| {
+                let at = total * core as u64 / cores;
+                before(*place).abs_diff(at) <= short + 1
+            });
+            let inside = |&(row, lookups): &Place| {
+                lookups == 0
+                    || (lookups < rows.lookups_of(row) && rows.weights()[row as usize] > short)
+            };
+            even && places.is_sorted() && places.iter().all(inside)
+                && (places[0], places[cores as usize]) == ((0, 0), (rows.count(), 0))
+        }
+    }
+}

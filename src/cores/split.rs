@@ -22,18 +22,21 @@ pub(crate) enum Split {
     LongestFirst,
     /// Parts of equally many rows, each taken by the core that is free first.
     Queue,
+    /// Some columns of rows in a row for each core: as many slices as divide the cores, of whole lines of memory.
+    Columns,
     /// Equally many lookups in a row for each core: long rows at the borders are cut, and their pieces added.
     Cut,
 }
 
 impl Split {
     /// All of them, in the order of tables.
-    pub(crate) const ALL: [Split; 6] = [
+    pub(crate) const ALL: [Split; 7] = [
         Split::Contiguous,
         Split::Interleaved,
         Split::NonZeros,
         Split::LongestFirst,
         Split::Queue,
+        Split::Columns,
         Split::Cut,
     ];
 
@@ -45,16 +48,19 @@ impl Split {
             Split::NonZeros => "non-zeros",
             Split::LongestFirst => "longest-first",
             Split::Queue => "queue",
+            Split::Columns => "columns",
             Split::Cut => "cut",
         }
     }
 
-    /// Divides rows, none of which is cut.
+    /// Divides rows, each as a whole.
     pub(super) fn divide(self, rows: &Rows, cores: u64) -> Division {
         let (own, shared) = match self {
             Split::Contiguous => (each(evenly(rows.count(), cores)), Vec::new()),
             Split::Interleaved => (dealt(evenly(rows.count(), cores * PARTS), cores), Vec::new()),
-            Split::NonZeros | Split::Cut => (each(lightest(rows, cores)), Vec::new()),
+            Split::NonZeros | Split::Columns | Split::Cut => {
+                (each(lightest(rows, cores)), Vec::new())
+            }
             Split::LongestFirst => (longest_first(rows, cores), Vec::new()),
             Split::Queue => (vec![Vec::new(); cores as usize], evenly(rows.count(), cores * PARTS)),
         };
@@ -95,7 +101,7 @@ fn dealt(parts: Vec<Range<u64>>, cores: u64) -> Vec<Vec<Range<u64>>> {
 }
 
 /// Cuts rows in order into as many parts as cores, the heaviest of which is as light as possible.
-fn lightest(rows: &Rows, cores: u64) -> Vec<Range<u64>> {
+pub(super) fn lightest(rows: &Rows, cores: u64) -> Vec<Range<u64>> {
     let total: u64 = rows.weights().iter().sum();
     let heaviest = rows.weights().iter().max().copied().unwrap_or(0);
     let (mut low, mut high) = (heaviest.max(total.div_ceil(cores)), total);

@@ -280,7 +280,7 @@ impl Compiler<'_> {
             index.push(s);
         }
         let from = self.context.from(addr.tensor, || index.first().is_some_and(|s| self.own(*s)));
-        Ok(address(addr, place, from, 0, index))
+        Ok(address(addr, place, (from, self.context.column(addr.tensor)), 0, index))
     }
 
     /// Returns true if a stream counts the rows that the program runs on.

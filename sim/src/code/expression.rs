@@ -150,6 +150,7 @@ impl Compiler<'_> {
         }
         let own = || addr.index.first().is_some_and(|index| self.own(index));
         let from = self.context.from(addr.tensor, own);
+        let from = (from, self.context.column(addr.tensor));
         Ok((address(addr, &place, from, self.address_uops(addr), index), ty))
     }
 

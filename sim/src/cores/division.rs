@@ -22,6 +22,10 @@ pub struct Division {
     pub copied: Vec<TensorId>,
     /// The rows of each part.
     pub parts: Vec<Range<u64>>,
+    /// The first column of each part; empty if every part has all columns.
+    pub columns: Vec<u64>,
+    /// Tensors whose last indices count from that column.
+    pub sliced: Vec<TensorId>,
     /// For each core, the parts that it runs, in order.
     pub own: Vec<Vec<usize>>,
     /// Parts that cores take after their own, in order, each by the core that is free first. Taking one costs an access
@@ -56,7 +60,8 @@ impl Division {
         let parts = std::iter::once(0..0).collect();
         let own = (0..cores).map(|core| if core == 0 { vec![0] } else { vec![] }).collect();
         let (sizes, looked_up, copied, shared) = (vec![], vec![], vec![], vec![]);
-        Division { sizes, looked_up, copied, parts, own, shared }
+        let (columns, sliced) = (vec![], vec![]);
+        Division { sizes, looked_up, copied, parts, columns, sliced, own, shared }
     }
 
     /// Returns what a size has more than the rows, if it counts them.
