@@ -148,8 +148,8 @@ pub(crate) fn run(
     let rows = Rows::of(&inputs.model, &case.instance)?;
     let pieces = Pieces::of(inputs, &rows, options.exact);
     let work = Work::of(inputs, &case, &rows, &pieces);
-    let owned = plan::owned(programs, &rows)?;
-    let cuts = pieces.cuts(inputs, &case, &rows, (cores, splits))?;
+    let owned = plan::owned(programs, &rows, machine.dram.line_bytes)?;
+    let cuts = pieces.cuts(inputs, &case, &rows, &owned, (cores, splits))?;
     let planned: Vec<Plan<'_>> = (cores.iter())
         .flat_map(|cores| plan::plans(inputs, &rows, (&owned, &cuts, &pieces), (*cores, splits)))
         .collect();
@@ -281,7 +281,7 @@ fn simulate(
         Err(failure) => return Ok(Judged { together: None, mismatch: Some(failure.to_string()) }),
     };
     let cut = plan.cut.map(|cut| (cut, cut.adder(adder)));
-    let mut phases = plan.own.phases.divided(division, data);
+    let mut phases = plan.phases().divided(division, data);
     phases.extend(cut.iter().map(|(cut, adder)| cut.phase(adder, plan.cores)));
     let run =
         ember_sim::Options { max_cycles: options.cycle_limit, ..ember_sim::Options::default() };
@@ -343,6 +343,7 @@ impl Work {
         let one = plan.own.candidate.cycles.unwrap_or(one);
         let (share, parts) = match plan.cut {
             Some(_) => (1.0 / *cores as f64, 2),
+            None if plan.products => (1.0 / *cores as f64, 1 + plan.barriers()),
             None => {
                 let (most, parts) = Split::most(rows, division);
                 (most as f64 / rows.weight(&(0..rows.count())).max(1) as f64, parts)

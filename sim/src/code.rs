@@ -19,6 +19,7 @@ use crate::cores::Division;
 use crate::data::Held;
 use crate::error::SimError;
 use ember_targets::dlc::{Addr, Dim, Lanes, Program, SizeId, TensorId, Type};
+use std::ops::Range;
 
 /// The maximum number of lanes of one value: more than any machine's registers or storage hold.
 const MAX_LANES: u32 = 1 << 16;
@@ -143,8 +144,8 @@ pub(crate) struct Context<'a> {
     /// What counts rows, and the first of those that the program runs on.
     pub(crate) division: &'a Division,
     pub(crate) first: u64,
-    /// The first of the columns that the program runs on.
-    pub(crate) column: u64,
+    /// The columns that the program runs on, if these are not all.
+    pub(crate) columns: Option<&'a Range<u64>>,
     /// The values that the run computes.
     pub(crate) values: Values,
 }
@@ -174,7 +175,8 @@ impl Context<'_> {
 
     /// Returns the column of a tensor that an index of its last extent counts from.
     fn column(&self, tensor: TensorId) -> u64 {
-        if self.division.sliced.contains(&tensor) { self.column } else { 0 }
+        let sliced = self.columns.filter(|_| self.division.sliced.contains(&tensor));
+        sliced.map_or(0, |columns| columns.start)
     }
 
     /// Returns the type of the data at an address; checks the tensor and the rank.

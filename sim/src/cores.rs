@@ -140,9 +140,9 @@ pub fn run_phases(
         let halves = |phase: &Phase<'_>, (part, rows): (usize, &Range<u64>)| {
             let Phase { program, division, .. } = phase;
             let sizes = division.sizes_of(&phase.sizes, rows);
-            let column = division.columns.get(part).copied().unwrap_or(0);
+            let columns = division.columns.get(part);
             let (sizes, first) = (&sizes, rows.start);
-            let context = Context { program, sizes, division, first, column, values };
+            let context = Context { program, sizes, division, first, columns, values };
             Ok((compile_access(context, machine)?, compile_execute(context, figures)?))
         };
         let each = |phase: &Phase<'_>| {

@@ -176,7 +176,7 @@ fn scratch_is_each_cores_own() {
 }
 
 #[test]
-fn products_of_matrices_are_divided_by_rows() {
+fn products_of_matrices_are_divided_by_rows_and_by_columns() {
     let rows = SizeId(0);
     let tensor = |name: &str, shape: Vec<Dim>, writable| TensorDecl {
         name: name.into(),
@@ -211,11 +211,48 @@ fn products_of_matrices_are_divided_by_rows() {
         let options = Options::default();
         let alone = run(&program, &machine(), bindings.clone(), options).unwrap();
         let division = Division { sizes: vec![(rows, 0)], ..evenly(37, 3) };
-        let three = run_divided(&program, &machine(), bindings, options, division).unwrap();
+        let three = run_divided(&program, &machine(), bindings.clone(), options, division).unwrap();
         assert!(three.outcome.tensors[0].same_bits(&alone.tensors[0]));
         assert_eq!(three.outcome.stats.macs, alone.stats.macs);
         assert!(three.outcome.stats.cycles < alone.stats.cycles);
+        let division = Division {
+            parts: vec![0..0; 2],
+            columns: vec![0..16, 16..24],
+            own: vec![vec![0], vec![1]],
+            ..Division::undivided(2)
+        };
+        let two = run_divided(&program, &machine(), bindings, options, division).unwrap();
+        assert!(two.outcome.tensors[0].same_bits(&alone.tensors[0]));
+        assert_eq!(two.outcome.stats.macs, alone.stats.macs);
     }
+}
+
+#[test]
+fn parts_may_have_some_columns_of_wider_tensors() {
+    // A program for 16 of 64 columns.
+    let data = Bag::random(500, 64, 40, 8, true, 5);
+    let mut program = coupled(16);
+    let mut bindings = data.bindings();
+    for tensor in [0, 3] {
+        program.tensors[tensor].shape[1] = Dim::Const(64);
+    }
+    let alone = run(&coupled(16), &machine(), data.bindings(), Options::default()).unwrap();
+    bindings.sizes[DIM.index()] = 16;
+    let slice = |n: u64| 16 * n..16 * (n + 1);
+    let division = Division {
+        parts: (0..4).map(|_| 0..40).collect(),
+        columns: (0..4).map(slice).collect(),
+        sliced: vec![TABLE, OUT],
+        own: (0..4).map(|core| vec![core]).collect(),
+        ..evenly(40, 4)
+    };
+    let run = |division| {
+        run_divided(&program, &machine(), bindings.clone(), Options::default(), division)
+    };
+    let four = run(division.clone()).unwrap();
+    assert!(four.outcome.tensors[3].same_bits(&alone.tensors[3]));
+    let beyond = Division { columns: vec![48..64, 60..76, 0..16, 0..16], ..division };
+    assert!(matches!(run(beyond), Err(SimError::OutOfBounds { .. })));
 }
 
 /// Runs two layers, the second of which looks up what the first computes, and returns the second's output as well.

@@ -14,6 +14,7 @@ use ember_targets::verify::{Limits, verify};
 use ember_values::operation::Kernel;
 use itertools::iproduct;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A model whose columns cores can divide.
 #[derive(Clone, Debug)]
@@ -107,7 +108,9 @@ impl Columns {
         let groups = lightest(rows, cores / slices);
         let width = self.columns / slices;
         let parts = iproduct!(&groups, 0..slices);
-        let (parts, columns) = parts.map(|(rows, slice)| (rows.clone(), slice * width)).unzip();
+        let part =
+            |(rows, slice): (&Range<u64>, u64)| (rows.clone(), slice * width..(slice + 1) * width);
+        let (parts, columns) = parts.map(part).unzip();
         let sliced = |id: &ember_targets::dlc::TensorId| {
             self.is_sliced(model, &program.tensors[id.index()].name)
         };

@@ -7,8 +7,9 @@
 use super::rows::Rows;
 use ember_sim::{Division, Phase};
 use ember_targets::Step;
-use ember_targets::dlc::{Program, SizeId, TensorId};
+use ember_targets::dlc::{Action, Dim, Program, SizeId, Stmt, TensorId};
 use ember_targets::verify::Footprint;
+use itertools::Itertools;
 use std::collections::BTreeSet;
 use thiserror::Error;
 
@@ -17,13 +18,27 @@ use thiserror::Error;
 pub(super) struct Phased {
     /// The program of each phase.
     pub(super) programs: Vec<Program>,
-    /// For each phase, the tensors of which each part has a copy; `None` if it computes nothing with rows, which one core
-    /// does for all.
-    copied: Vec<Option<Vec<TensorId>>>,
+    /// What cores divide in each phase.
+    work: Vec<Work>,
     /// The tensors of which rows are looked up.
     looked_up: Vec<TensorId>,
     /// The sizes that count rows.
     sizes: Vec<(SizeId, u64)>,
+}
+
+/// What cores divide in a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Work {
+    /// Rows; each part has a copy of some tensors.
+    Rows(Vec<TensorId>),
+    /// Nothing: it computes nothing with rows, and one core does it for all.
+    Alone,
+    /// So many columns of products of matrices.
+    Products {
+        columns: u64,
+        /// The columns of a line of memory.
+        line: u64,
+    },
 }
 
 /// The reason why a program cannot be divided at its barriers.
@@ -42,12 +57,18 @@ struct Effects {
     step: Step,
     read: BTreeSet<TensorId>,
     written: BTreeSet<TensorId>,
+    /// The columns, and those of a line, if it is products of matrices whose columns are to be divided.
+    product: Option<(u64, u64)>,
 }
 
 impl Effects {
-    fn of(program: &Program, step: Step) -> Effects {
-        let footprint = Footprint::of(&program.only(&step));
-        Effects { read: footprint.read().collect(), written: footprint.written().collect(), step }
+    /// Returns those of a step; products are divided by columns if lines have so many bytes.
+    fn of(program: &Program, step: Step, line_bytes: Option<u64>) -> Effects {
+        let own = program.only(&step);
+        let footprint = Footprint::of(&own);
+        let product = line_bytes.and_then(|bytes| product(&own, bytes));
+        let (read, written) = (footprint.read().collect(), footprint.written().collect());
+        Effects { read, written, product, step }
     }
 
     /// Returns these steps and the following ones.
@@ -61,12 +82,16 @@ impl Effects {
 impl Phased {
     /// Returns a program as one phase, for one core.
     pub(super) fn whole(program: &Program, rows: &Rows) -> Phased {
-        let (programs, copied) = (vec![program.clone()], vec![Some(Vec::new())]);
-        Phased { programs, copied, looked_up: Vec::new(), sizes: rows.sizes_of(program) }
+        let (programs, work) = (vec![program.clone()], vec![Work::Rows(Vec::new())]);
+        Phased { programs, work, looked_up: Vec::new(), sizes: rows.sizes_of(program) }
     }
 
-    /// Divides a program whose rows are known into phases.
-    pub(super) fn of(program: &Program, rows: &Rows) -> Result<Phased, NoPhases> {
+    /// Divides a program whose rows are known into phases. With lines of so many bytes, columns of products are divided.
+    pub(super) fn of(
+        program: &Program,
+        rows: &Rows,
+        line_bytes: Option<u64>,
+    ) -> Result<Phased, NoPhases> {
         let named = |names: &BTreeSet<String>| -> Vec<TensorId> {
             let of = |id: &TensorId| names.contains(&program.tensors[id.index()].name);
             program.ids().filter(of).collect()
@@ -81,13 +106,18 @@ impl Phased {
         let alone = |steps: &Effects| !steps.written.iter().any(has_rows);
         let apart = |last: &Effects, next: &Effects| {
             let both = !last.written.is_empty() && !next.written.is_empty();
+            let kind = |steps: &Effects| (alone(steps), steps.product);
+            let products = last.product.or(next.product).is_some();
+            let whole = |a: &BTreeSet<TensorId>, b| products && !a.is_disjoint(b);
             meets(&next.read, &last.written)
                 || meets(&next.written, &last.read)
-                || (both && alone(last) != alone(next))
+                || whole(&next.read, &last.written)
+                || whole(&next.written, &last.read)
+                || (both && kind(last) != kind(next))
         };
         let steps = program.steps().into_iter();
         let mut phases: Vec<Vec<Effects>> = Vec::new();
-        for step in steps.map(|step| Effects::of(program, step)) {
+        for step in steps.map(|step| Effects::of(program, step, line_bytes)) {
             match phases.last_mut().filter(|last| !last.iter().any(|last| apart(last, &step))) {
                 Some(last) => last.push(step),
                 None => phases.push(vec![step]),
@@ -106,17 +136,23 @@ impl Phased {
             .into_iter()
             .filter_map(|steps| steps.into_iter().reduce(Effects::before))
             .collect();
-        let copies = |phase: &Effects| {
+        let works = |phase: &Effects| {
             let copies: Vec<TensorId> =
                 phase.written.iter().filter(|id| !has_rows(id)).copied().collect();
             let alone = copies.len() == phase.written.len() && phases.len() > 1;
-            (!alone).then_some(copies)
+            match phase.product {
+                Some((columns, line)) => Work::Products { columns, line },
+                None if alone => Work::Alone,
+                None => Work::Rows(copies),
+            }
         };
-        let copied: Vec<Option<Vec<TensorId>>> = phases.iter().map(copies).collect();
-        for (n, tensor) in
-            copied.iter().enumerate().flat_map(|(n, all)| all.iter().flatten().map(move |t| (n, t)))
-        {
-            if phases[n + 1..].iter().any(|later| later.read.contains(tensor)) {
+        let work: Vec<Work> = phases.iter().map(works).collect();
+        let copies = |(n, work): (usize, &Work)| match work {
+            Work::Rows(copies) => copies.iter().map(|tensor| (n, *tensor)).collect(),
+            _ => Vec::new(),
+        };
+        for (n, tensor) in work.iter().enumerate().flat_map(copies) {
+            if phases[n + 1..].iter().any(|later| later.read.contains(&tensor)) {
                 return Err(NoPhases::Tensor(program.tensors[tensor.index()].name.clone()));
             }
         }
@@ -127,7 +163,12 @@ impl Phased {
         if let Some(register) = programs.iter().skip(1).find_map(Program::unset) {
             return Err(NoPhases::Register(program.registers[register.index()].name.clone()));
         }
-        Ok(Phased { programs, copied, looked_up, sizes: rows.sizes_of(program) })
+        Ok(Phased { programs, work, looked_up, sizes: rows.sizes_of(program) })
+    }
+
+    /// Returns true if columns of products are divided.
+    pub(super) fn has_products(&self) -> bool {
+        self.work.iter().any(|work| matches!(work, Work::Products { .. }))
     }
 
     /// Returns the barriers between phases.
@@ -142,21 +183,57 @@ impl Phased {
         data: ember_sim::Bindings,
     ) -> Vec<Phase<'a>> {
         let ember_sim::Bindings { mut tensors, sizes } = data;
-        let divide = |copied: &Option<Vec<TensorId>>| {
+        let divide = |work: &Work| {
             let (sizes, looked_up) = (self.sizes.clone(), self.looked_up.clone());
-            match copied {
-                Some(copied) => {
+            let cores = division.own.len();
+            match work {
+                Work::Rows(copied) => {
                     Division { sizes, looked_up, copied: copied.clone(), ..division.clone() }
                 }
-                None => Division::undivided(division.own.len()),
+                Work::Alone => Division::undivided(cores),
+                Work::Products { columns, line } => by_columns(cores, *columns, *line),
             }
         };
-        let mut divisions: Vec<Division> = self.copied.iter().map(divide).collect();
-        divisions.resize_with(self.programs.len(), || divide(&Some(Vec::new())));
+        let mut divisions: Vec<Division> = self.work.iter().map(divide).collect();
+        divisions.resize_with(self.programs.len(), || divide(&Work::Rows(Vec::new())));
         let phase = |(program, division)| {
             let tensors = std::mem::take(&mut tensors);
             Phase { program, sizes: sizes.clone(), tensors, division }
         };
         self.programs.iter().zip(divisions).map(phase).collect()
+    }
+}
+
+/// Returns the columns of a step that multiplies matrices and does nothing else, and those of a line of so many bytes; `None`
+/// if they are fewer than two lines.
+fn product(step: &Program, line_bytes: u64) -> Option<(u64, u64)> {
+    let alone = |action: &Action| matches!(action, Action::Callback(_) | Action::Barrier);
+    let columns = |stmt: &Stmt| match stmt {
+        Stmt::Matmul { out, a, b, .. } if [out, a, b].iter().all(|addr| addr.index.is_empty()) => {
+            let out = &step.tensors[out.tensor.index()];
+            match out.shape[..] {
+                [_, Dim::Const(columns)] => Some((columns, line_bytes / out.dtype.bytes_of(1))),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    let free = |stmt: &&Stmt| !matches!(stmt, Stmt::Set(..));
+    let stmts = step.bodies().into_iter().flatten().filter(free).map(columns);
+    let (columns, line) = stmts.collect::<Option<Vec<_>>>()?.into_iter().all_equal_value().ok()?;
+    (step.access.iter().all(alone) && columns >= 2 * line).then_some((columns, line))
+}
+
+/// Divides columns evenly among as many cores as have a line, in whole lines.
+fn by_columns(cores: usize, columns: u64, line: u64) -> Division {
+    let lines = columns.div_ceil(line);
+    let parts = lines.min(cores as u64);
+    let at = |part: u64| (lines * part / parts * line).min(columns);
+    let own = (0..cores).map(|core| if (core as u64) < parts { vec![core] } else { vec![] });
+    Division {
+        parts: (0..parts).map(|_| 0..0).collect(),
+        columns: (0..parts).map(|part| at(part)..at(part + 1)).collect(),
+        own: own.collect(),
+        ..Division::undivided(0)
     }
 }

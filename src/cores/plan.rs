@@ -17,7 +17,9 @@ pub(super) struct Own<'a> {
     /// Its number among all.
     number: usize,
     pub(super) candidate: &'a Candidate,
-    pub(super) phases: Phased,
+    phases: Phased,
+    /// Its phases if columns of products are divided, if it has some.
+    products: Option<Phased>,
 }
 
 /// The programs of a run.
@@ -30,6 +32,12 @@ pub(super) struct Owned<'a> {
     slices: BTreeMap<u64, Own<'a>>,
 }
 
+impl Owned<'_> {
+    fn have_products(&self) -> bool {
+        self.all.iter().any(|own| own.products.is_some())
+    }
+}
+
 /// A split of some cores with a program.
 pub(super) struct Plan<'a> {
     pub(super) cores: u64,
@@ -38,17 +46,24 @@ pub(super) struct Plan<'a> {
     pub(super) division: Division,
     /// The rows that are cut, if some are.
     pub(super) cut: Option<&'a Cut>,
+    /// True if columns of products are divided.
+    pub(super) products: bool,
 }
 
 impl Plan<'_> {
     /// Returns what distinguishes its run from others.
-    pub(super) fn key(&self) -> (usize, bool, &Division) {
-        (self.own.number, self.cut.is_some(), &self.division)
+    pub(super) fn key(&self) -> (usize, bool, bool, &Division) {
+        (self.own.number, self.cut.is_some(), self.products, &self.division)
+    }
+
+    /// Returns its phases.
+    pub(super) fn phases(&self) -> &Phased {
+        self.own.products.as_ref().filter(|_| self.products).unwrap_or(&self.own.phases)
     }
 
     /// Returns the barriers of its run.
     pub(super) fn barriers(&self) -> usize {
-        self.own.phases.barriers() + usize::from(self.cut.is_some())
+        self.phases().barriers() + usize::from(self.cut.is_some())
     }
 }
 
@@ -75,6 +90,7 @@ impl Pieces {
         inputs: &Inputs,
         case: &Case,
         rows: &Rows,
+        owned: &Owned<'_>,
         (cores, splits): (&[u64], &[Split]),
     ) -> Checked<BTreeMap<u64, Cut>> {
         let (message, help) = match splits {
@@ -83,10 +99,10 @@ impl Pieces {
                 "a row may be cut if the model is one sum over the lookups of each row, in f32, and `--exact` allows \
                  other roundings: `reassoc` or `approx`",
             ),
-            [Split::Columns] if self.columns.is_none() => (
+            [Split::Columns] if self.columns.is_none() && !owned.have_products() => (
                 "columns of this model are not divided",
-                "columns may be divided if the model combines looked-up rows of one stored table, of a fixed number of \
-                 columns that take at least two lines of memory",
+                "columns may be divided if the model combines looked-up rows of one stored table, or its program \
+                 multiplies matrices, and they are a fixed number that takes at least two lines of memory",
             ),
             _ => ("", ""),
         };
@@ -103,14 +119,21 @@ impl Pieces {
 }
 
 /// Returns programs with their phases, without those that cannot be divided; an error if there are no others.
-pub(super) fn owned<'a>(programs: &'a Programs, rows: &Rows) -> Checked<Owned<'a>> {
+pub(super) fn owned<'a>(
+    programs: &'a Programs,
+    rows: &Rows,
+    line_bytes: u64,
+) -> Checked<Owned<'a>> {
     let Programs { candidates, slices, .. } = programs;
     let [first, ..] = &candidates[..] else {
         return Err(vec![Diagnostic::global("there is no program to run")]);
     };
-    let alone = Own { number: 0, candidate: first, phases: Phased::whole(&first.program, rows) };
+    let whole = Phased::whole(&first.program, rows);
+    let alone = Own { number: 0, candidate: first, phases: whole, products: None };
     let own = |(number, candidate): (usize, &'a Candidate)| {
-        Ok(Own { number, candidate, phases: Phased::of(&candidate.program, rows)? })
+        let phases = |line_bytes| Phased::of(&candidate.program, rows, line_bytes);
+        let products = phases(Some(line_bytes)).ok().filter(Phased::has_products);
+        Ok(Own { number, candidate, phases: phases(None)?, products })
     };
     let (all, not): (Vec<_>, Vec<NoPhases>) =
         candidates.iter().enumerate().map(own).partition_result();
@@ -138,6 +161,7 @@ pub(super) fn plans<'a>(
         own,
         division,
         cut: None,
+        products: false,
     };
     if cores == 1 {
         let split = Split::Contiguous;
@@ -154,8 +178,13 @@ pub(super) fn plans<'a>(
         Some(plan(Split::Columns, own, division))
     };
     let columns = |columns| Columns::slices(columns, cores).filter_map(|n| sliced(columns, n));
+    let products = || {
+        let owned = owned.all.iter().filter(|own| own.products.is_some());
+        let division = || Split::Columns.divide(rows, cores);
+        owned.map(move |own| Plan { products: true, ..plan(Split::Columns, own, division()) })
+    };
     let of = |split: &Split| match split {
-        Split::Columns => pieces.columns.iter().flat_map(columns).collect_vec(),
+        Split::Columns => pieces.columns.iter().flat_map(columns).chain(products()).collect_vec(),
         _ => with_all(*split)
             .into_iter()
             .cartesian_product(&owned.all)

@@ -73,7 +73,7 @@ impl Program {
     }
 
     /// Returns main and the bodies of the cases that are called, in order.
-    fn bodies(&self) -> Vec<&[Stmt]> {
+    pub fn bodies(&self) -> Vec<&[Stmt]> {
         let mut cases = Vec::new();
         self.access.iter().for_each(|action| self.cases_of(action, &mut cases));
         let cases = cases.into_iter().map(|n: usize| &self.cases[n].body[..]);

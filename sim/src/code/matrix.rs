@@ -4,6 +4,7 @@ use super::Context;
 use crate::error::SimError;
 use ember_targets::dlc::{Addr, Dim, Expr, TensorDecl, TensorId};
 use ember_values::scalar::DType;
+use std::ops::Range;
 
 /// A product of matrices, or of batches of them, with its blocks.
 #[derive(Debug)]
@@ -20,7 +21,9 @@ pub(crate) struct Product {
     pub(crate) own_b: bool,
     pub(crate) batches: u64,
     pub(crate) rows: u64,
-    pub(crate) columns: u64,
+    /// The columns that are computed, and all that rows of the output have.
+    pub(crate) columns: Range<u64>,
+    pub(crate) stride: u64,
     /// The extent of the folded dimension.
     pub(crate) depth: u64,
     /// The elements of one vector register: the side of an accumulator tile, and the depth of a step.
@@ -90,7 +93,9 @@ impl Context<'_> {
         if !fits || o_shape != [batch, &[*rows, columns]].concat() {
             return Err(wrong("shapes that do not match"));
         }
-        let (side, tiles) = blocks(simd_bytes, dtype, columns);
+        let (stride, all) = (columns, 0..columns);
+        let columns = self.columns.map_or(all, |own| own.start.min(stride)..own.end.min(stride));
+        let (side, tiles) = blocks(simd_bytes, dtype, columns.end - columns.start);
         // Batches that share `b` are rows of one product.
         let all: u64 = batch.iter().product();
         let (batches, rows) = if own.is_empty() { (1, all * rows) } else { (all, *rows) };
@@ -105,6 +110,7 @@ impl Context<'_> {
             batches,
             rows,
             columns,
+            stride,
             depth: *depth,
             side,
             tiles,

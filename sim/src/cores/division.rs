@@ -22,9 +22,9 @@ pub struct Division {
     pub copied: Vec<TensorId>,
     /// The rows of each part.
     pub parts: Vec<Range<u64>>,
-    /// The first column of each part; empty if every part has all columns.
-    pub columns: Vec<u64>,
-    /// Tensors whose last indices count from that column.
+    /// The columns of each part; empty if every part has all columns. Products of matrices compute these columns alone.
+    pub columns: Vec<Range<u64>>,
+    /// Tensors whose last indices count from the first of them.
     pub sliced: Vec<TensorId>,
     /// For each core, the parts that it runs, in order.
     pub own: Vec<Vec<usize>>,
