@@ -32,7 +32,7 @@ impl Columns {
         let [statement] = &model.statements[..] else { return None };
         let applied = statement.value.applied().filter(|a| a.kernel() == Kernel::Rows)?;
         let (table, output) = (applied.value("table")?.stored()?, statement.target);
-        let line = machine.dram.line_bytes / model.tensor(output).dtype.bytes_of(1);
+        let line = (machine.dram.line_bytes / model.tensor(output).dtype.bytes_of(1)).max(1);
         let columns = |id: TensorId| match model.tensor(id).shape[..] {
             [_, Extent::Const(columns)] => Some(columns),
             _ => None,

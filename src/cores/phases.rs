@@ -212,7 +212,9 @@ fn product(step: &Program, line_bytes: u64) -> Option<(u64, u64)> {
         Stmt::Matmul { out, a, b, .. } if [out, a, b].iter().all(|addr| addr.index.is_empty()) => {
             let out = &step.tensors[out.tensor.index()];
             match out.shape[..] {
-                [_, Dim::Const(columns)] => Some((columns, line_bytes / out.dtype.bytes_of(1))),
+                [_, Dim::Const(columns)] => {
+                    Some((columns, (line_bytes / out.dtype.bytes_of(1)).max(1)))
+                }
                 _ => None,
             }
         }
