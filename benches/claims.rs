@@ -159,12 +159,12 @@ fn simulation(inputs: &Inputs, case: &Case, options: &Options, schedule: &str, l
         sizes: vec![(SizeId(bags as u32), 0), (SizeId(ends as u32), 1)],
         parts: (0..8).map(|core| rows * core / 8..rows * (core + 1) / 8).collect(),
         own: (0..8).map(|core| vec![core]).collect(),
-        shared: Vec::new(),
+        ..Division::undivided(0)
     };
     let together = median(5, || {
         let data = Bindings { tensors: tensors.clone(), sizes: sizes.clone() };
         let options = ember_sim::Options::default();
-        ember_sim::run_divided(&program, &inputs.machine, data, options, &division)
+        ember_sim::run_divided(&program, &inputs.machine, data, options, division.clone())
             .expect("the program runs");
     });
     let what = format!("the speed of that for each of 8 cores, {schedule}");

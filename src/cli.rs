@@ -107,7 +107,7 @@ enum Command {
     #[command(after_help = "Example:\n  ember-rewrite bench --filter KG --compare \
                             workloads/published.json --svg bench.svg")]
     Bench(bench::BenchArgs),
-    /// Runs a model's best program on several cores that divide its rows, by number of cores and by way to divide them.
+    /// Runs a model's best program on several cores that divide its rows or columns, by number of cores and by way to divide them.
     #[command(
         after_help = "Example:\n  ember-rewrite cores examples/embedding_bag.sexp --cores 1,8\n\n\
                             Exit codes: 0 all right, 1 an output is wrong or a run did not end, 2 bad input."

@@ -1,23 +1,30 @@
-//! The `cores` command: a program on several cores that divide its rows, by number of cores and by way to divide them,
-//! beside the bound of so many cores.
+//! The `cores` command: a program on several cores that divide its rows and meet where layers exchange some, by number of
+//! cores and by way to divide rows, beside the bound of so many cores.
 
+mod columns;
+mod cut;
+mod phases;
+mod plan;
 mod rows;
 mod split;
 mod table;
 
 use ember_compile::demand::{Spared, demand};
-use ember_compile::groups::Plan;
+use ember_compile::groups;
 use ember_compile::pipeline::{Case, Failure, Inputs, Options};
 use ember_host::threads;
 use ember_language::diagnostic::{Checked, Diagnostic};
-use ember_sim::{Demand, Division, SimError, Together, Workers, bound_on, run_divided};
+use ember_sim::{Demand, SimError, Together, Workers, bound_on, run_phases};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use itertools::Itertools;
+use plan::{Pieces, Plan};
 use rows::Rows;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub(crate) use columns::{Columns, Slices};
+pub(crate) use cut::ADDER;
 pub(crate) use split::Split;
 pub(crate) use table::text;
 
@@ -86,8 +93,8 @@ pub(crate) struct Divided {
     pub(crate) of_bound_efficiency: Option<f64>,
     /// The bound's cycles as a part of these.
     pub(crate) of_bound: Option<f64>,
-    /// The mean of the cores' last results as a part of the makespan: a makespan that no division of the same work can
-    /// shorten further if it is 1.
+    /// The mean of the cores' last results, without their cycles at barriers, as a part of the makespan: a makespan that no
+    /// division of the same work can shorten further if it is 1.
     pub(crate) balance: Option<f64>,
     /// The traffic of main memory in GB/s.
     pub(crate) gb_per_s: Option<f64>,
@@ -95,10 +102,25 @@ pub(crate) struct Divided {
     pub(crate) dram_bytes: u64,
     /// Energy in joules, of all cores.
     pub(crate) energy_j: f64,
+    /// The barriers between layers.
+    pub(crate) barriers: usize,
+    /// The mean of the cores' cycles at barriers, from their last result before one to its end, as a part of the makespan.
+    pub(crate) at_barriers: Option<f64>,
     /// The parts that the rows are divided into.
     pub(crate) parts: usize,
     /// The cycle in which the first core was done, and that in which the last was.
     pub(crate) done: (u64, u64),
+}
+
+/// The programs to run.
+pub(crate) struct Programs {
+    /// Those for all columns. Only the first runs on one core; of several cores, each split has the one that is the fastest
+    /// with it.
+    pub(crate) candidates: Vec<Candidate>,
+    /// Those for slices of columns.
+    pub(crate) slices: Slices,
+    /// The program that adds the pieces of rows that are cut.
+    pub(crate) adder: Program,
 }
 
 /// A program to run, and the machine that it was chosen for.
@@ -107,64 +129,58 @@ pub(crate) struct Candidate {
     pub(crate) chosen_for: &'static str,
     /// The program.
     pub(crate) program: Program,
+    /// Its cycles on one core, if it computes only some of the columns.
+    pub(crate) cycles: Option<u64>,
 }
 
-/// Runs programs on numbers of cores, of which the first is 1. Only the first program runs on one core; of several cores,
-/// each split has the program that is the fastest with it.
+/// Runs programs on numbers of cores, of which the first is 1.
 pub(crate) fn run(
     inputs: &Inputs,
     options: &Options,
-    candidates: &[Candidate],
+    programs: &Programs,
     (cores, splits): (&[u64], &[Split]),
 ) -> Checked<Cores> {
-    let Some(first) = candidates.first() else {
+    let Some(first) = programs.candidates.first() else {
         return Err(vec![Diagnostic::global("there is no program to run")]);
     };
     let case = Case::new(&inputs.model, options.seed, options.exact)?;
     let machine = &inputs.machine;
     let rows = Rows::of(&inputs.model, &case.instance)?;
-    let work = Work::of(inputs, &case, &rows);
-    let plan = |&cores: &u64| {
-        let (splits, candidates) = match cores {
-            1 => (&[Split::Contiguous][..], &candidates[..1]),
-            _ => (splits, candidates),
-        };
-        let divide = |split: Split, candidate: usize| {
-            (cores, split, candidate, split.divide(&rows, &candidates[candidate].program, cores))
-        };
-        let each = splits.iter().cartesian_product(0..candidates.len());
-        each.map(|(split, candidate)| divide(*split, candidate)).collect_vec()
-    };
-    let planned: Vec<(u64, Split, usize, Division)> = cores.iter().flat_map(plan).collect();
+    let pieces = Pieces::of(inputs, &rows, options.exact);
+    let work = Work::of(inputs, &case, &rows, &pieces);
+    let owned = plan::owned(programs, &rows, machine.dram.line_bytes)?;
+    let cuts = pieces.cuts(inputs, &case, &rows, &owned, (cores, splits))?;
+    let planned: Vec<Plan<'_>> = (cores.iter())
+        .flat_map(|cores| plan::plans(inputs, &rows, (&owned, &cuts, &pieces), (*cores, splits)))
+        .collect();
     // Several splits may be the same, such as those by rows and by lookups if each row has equally many.
-    let distinct: Vec<(usize, &Division)> =
-        planned.iter().map(|(.., candidate, division)| (*candidate, division)).unique().collect();
-    let judged = |(candidate, division): &(usize, &Division)| {
-        simulate(&candidates[*candidate].program, machine, (&case, options), division)
-    };
+    let distinct: Vec<&Plan<'_>> = planned.iter().unique_by(|plan| plan.key()).collect();
+    let judged = |plan: &&Plan<'_>| simulate(plan, machine, (&case, options), &programs.adder);
     let runs: Vec<Judged> = threads::map(&distinct, judged).into_iter().collect::<Checked<_>>()?;
     let one = runs.first().and_then(|run| Some(run.together.as_ref()?.outcome.stats.cycles));
     let bound_of_one = work.bound(machine, 1).0;
 
     let mut counts: Vec<Count> = Vec::new();
-    for (n, split, candidate, division) in &planned {
-        let (bound, by) = work.bound(machine, *n);
-        let run = distinct.iter().position(|other| *other == (*candidate, division));
-        let bound_efficiency = bound_of_one as f64 / (*n * bound.max(1)) as f64;
+    for plan in &planned {
+        let n = plan.cores;
+        let (bound, by) = work.bound(machine, n);
+        let run = distinct.iter().position(|other| other.key() == plan.key());
+        let bound_efficiency = bound_of_one as f64 / (n * bound.max(1)) as f64;
         let mut divided = Divided {
-            split: split.name().to_owned(),
-            program_for: candidates[*candidate].chosen_for.to_owned(),
-            estimated_cycles: work.estimate(machine, &rows, division, (*n, one.unwrap_or(0))),
-            parts: division.parts.len(),
+            split: plan.split.name().to_owned(),
+            program_for: plan.own.candidate.chosen_for.to_owned(),
+            estimated_cycles: work.estimate(machine, &rows, plan, one.unwrap_or(0)),
+            barriers: plan.barriers(),
+            parts: plan.division.parts.len(),
             ..Divided::default()
         };
         if let Some(run) = run.map(|at| &runs[at]) {
-            divided.measure(run, machine, (*n, one), (bound, bound_efficiency));
+            divided.measure(run, machine, (n, one), (bound, bound_efficiency));
         }
-        match counts.last_mut().filter(|count| count.cores == *n) {
+        match counts.last_mut().filter(|count| count.cores == n) {
             Some(count) => count.add(divided),
             None => counts.push(Count {
-                cores: *n,
+                cores: n,
                 bound_cycles: bound,
                 bound_by: by,
                 best: None,
@@ -235,8 +251,10 @@ impl Divided {
         self.of_bound_efficiency = self.efficiency.map(|own| own / bound_efficiency);
         let ends = || together.cores.iter().map(|core| core.end);
         self.done = (ends().min().unwrap_or(0), ends().max().unwrap_or(0));
+        let waited = together.cores.iter().map(|core| core.waited).sum::<u64>() as f64 / n as f64;
         let mean = ends().sum::<u64>() as f64 / n as f64;
-        self.balance = Some(mean / self.done.1.max(1) as f64);
+        self.balance = Some((mean - waited) / self.done.1.max(1) as f64);
+        self.at_barriers = Some(waited / cycles);
     }
 }
 
@@ -247,21 +265,32 @@ struct Judged {
 }
 
 fn simulate(
-    program: &Program,
+    plan: &Plan<'_>,
     machine: &Machine,
     (case, options): (&Case, &Options),
-    division: &Division,
+    adder: &Program,
 ) -> Checked<Judged> {
-    let data = match case.bindings(program) {
+    let (program, division) = (&plan.own.candidate.program, &plan.division);
+    let bound = match plan.cut {
+        Some(cut) => cut.bindings(program).map_err(Failure::Input),
+        None => case.bindings(program),
+    };
+    let data = match bound {
         Ok(data) => data,
         Err(Failure::Input(errors)) => return Err(errors),
         Err(failure) => return Ok(Judged { together: None, mismatch: Some(failure.to_string()) }),
     };
+    let cut = plan.cut.map(|cut| (cut, cut.adder(adder)));
+    let mut phases = plan.phases().divided(division, data);
+    phases.extend(cut.iter().map(|(cut, adder)| cut.phase(adder, plan.cores)));
     let run =
         ember_sim::Options { max_cycles: options.cycle_limit, ..ember_sim::Options::default() };
-    Ok(match run_divided(program, machine, data, run, division) {
+    Ok(match run_phases(phases, machine, run) {
         Ok(mut together) => {
-            let tensors = std::mem::take(&mut together.outcome.tensors);
+            let mut tensors = std::mem::take(&mut together.outcome.tensors);
+            if let Some((cut, _)) = &cut {
+                cut.joined(program, &mut tensors);
+            }
             let compared = case.compare(program, &tensors, options.exact);
             Judged { together: Some(together), mismatch: compared.err().map(|e| e.to_string()) }
         }
@@ -280,14 +309,19 @@ struct Work {
 }
 
 impl Work {
-    fn of(inputs: &Inputs, case: &Case, rows: &Rows) -> Work {
+    /// Rows that several cores may compute have no bound of their own.
+    fn of(inputs: &Inputs, case: &Case, rows: &Rows, pieces: &Pieces) -> Work {
         let statistics = case.statistics(inputs);
-        let plan = Plan::new(inputs.book.signature.table(), &inputs.model, &statistics);
+        let plan = groups::Plan::new(inputs.book.signature.table(), &inputs.model, &statistics);
         let spared = Spared::of(inputs, &plan);
         let of = |instance: &_| demand(&inputs.model, instance, &inputs.machine, &spared).0;
         let alone = |row| of(&rows.alone(row, &inputs.model, &case.instance));
         // What the longest row needs from memory may be in the last-level cache because of another row.
-        let longest = rows.heaviest().map(alone).unwrap_or_default();
+        let longest = rows
+            .heaviest()
+            .filter(|_| rows.apart() && !pieces.any())
+            .map(alone)
+            .unwrap_or_default();
         let longest = Demand { lines: 0, bank_rows: 0, written_lines: 0, ..longest };
         Work { all: of(&case.instance), longest }
     }
@@ -302,22 +336,27 @@ impl Work {
         }
     }
 
-    /// Returns the cycles to expect of a division, given those of one core: the bound, or what the core with the most work
-    /// needs if it is as fast as that one; and for each of its parts after the first, the latencies of its first offset,
-    /// index and row.
-    fn estimate(
-        &self,
-        machine: &Machine,
-        rows: &Rows,
-        division: &Division,
-        (cores, one): (u64, u64),
-    ) -> u64 {
-        let (most, parts) = Split::most(rows, division);
-        let share = most as f64 / rows.weight(&(0..rows.count())).max(1) as f64;
-        let dram = &machine.dram;
-        let latency = machine.llc.latency
-            + machine.cycles(dram.t_rcd_ns + dram.t_cas_ns + dram.controller_ns);
-        let started = 3 * latency * parts.saturating_sub(1) as u64;
-        self.bound(machine, cores).0.max((one as f64 * share) as u64) + started
+    /// Returns the cycles to expect of a plan, given those of one core for all columns: the bound, or what the core with the most work needs
+    /// if it is as fast as that one; and the start of each of its parts after the first.
+    fn estimate(&self, machine: &Machine, rows: &Rows, plan: &Plan<'_>, one: u64) -> u64 {
+        let Plan { cores, division, .. } = plan;
+        let one = plan.own.candidate.cycles.unwrap_or(one);
+        let (share, parts) = match plan.cut {
+            Some(_) => (1.0 / *cores as f64, 2),
+            None if plan.products => (1.0 / *cores as f64, 1 + plan.barriers()),
+            None => {
+                let (most, parts) = Split::most(rows, division);
+                (most as f64 / rows.weight(&(0..rows.count())).max(1) as f64, parts)
+            }
+        };
+        let started = start(machine) * parts.saturating_sub(1) as u64;
+        self.bound(machine, *cores).0.max((one as f64 * share) as u64) + started
     }
+}
+
+/// Returns the cycles that the start of a part takes: the latencies of its first offset, index and row.
+fn start(machine: &Machine) -> u64 {
+    let dram = &machine.dram;
+    let memory = machine.cycles(dram.t_rcd_ns + dram.t_cas_ns + dram.controller_ns);
+    3 * (machine.llc.latency + memory)
 }

@@ -15,9 +15,11 @@ pub(crate) use execute::{ExecuteCode, Inst, Place, Reg, compile_execute};
 pub(crate) use matrix::Product;
 
 use crate::Values;
+use crate::cores::Division;
 use crate::data::Held;
 use crate::error::SimError;
-use ember_targets::dlc::{Addr, Lanes, Program, SizeId, TensorId, Type};
+use ember_targets::dlc::{Addr, Dim, Lanes, Program, SizeId, TensorId, Type};
+use std::ops::Range;
 
 /// The maximum number of lanes of one value: more than any machine's registers or storage hold.
 const MAX_LANES: u32 = 1 << 16;
@@ -26,6 +28,10 @@ const MAX_LANES: u32 = 1 << 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Address<I> {
     pub(crate) tensor: usize,
+    /// What the first index counts from: the first row of the part that the program runs on, or 0.
+    pub(crate) from: u64,
+    /// What the last index counts from: the first column of the part, or 0.
+    pub(crate) column: u64,
     /// The indices; for a run, followed by the bound of its active lanes.
     pub(crate) index: Vec<I>,
     /// True for a run.
@@ -41,7 +47,7 @@ pub(crate) struct Address<I> {
 /// An address after its indices are known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Located {
-    /// Row-major position of lane 0 in the whole tensor.
+    /// Row-major position of lane 0.
     pub(crate) position: u64,
     /// The number of active lanes; they come first.
     pub(crate) active: usize,
@@ -73,20 +79,21 @@ impl<I: Copy> Address<I> {
                 });
             }
         }
-        let (mut position, mut room) = (0u64, 1);
+        let (mut position, mut room, mut from) = (0u64, 1, self.from);
         for (n, (&i, &extent)) in self.index.iter().zip(&tensor.shape).enumerate() {
             // As an unsigned number, a negative index is above every extent.
-            let i = value(n, i) as u64;
+            let i = (value(n, i) as u64).wrapping_add(from);
+            from = 0;
             if i >= extent {
                 return Err(self.outside(tensor, value));
             }
             position = position * extent + i;
             room = extent - i;
         }
-        if active as u64 > room {
+        if active as u64 + self.column > room {
             return Err(self.outside(tensor, value));
         }
-        position += tensor.first;
+        position += self.column;
         let (address, end) = tensor.bytes(position, active as u64);
         Ok(Located { position, active: active as usize, address, end })
     }
@@ -132,7 +139,13 @@ impl<I: Copy> Address<I> {
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) program: &'a Program,
+    /// The values of sizes; of those that count rows, the rows that the program runs on.
     pub(crate) sizes: &'a [i64],
+    /// What counts rows, and the first of those that the program runs on.
+    pub(crate) division: &'a Division,
+    pub(crate) first: u64,
+    /// The columns that the program runs on, if these are not all.
+    pub(crate) columns: Option<&'a Range<u64>>,
     /// The values that the run computes.
     pub(crate) values: Values,
 }
@@ -146,6 +159,24 @@ impl Context<'_> {
     fn size(&self, id: SizeId) -> Result<i64, SimError> {
         let size = self.sizes.get(id.index()).copied();
         size.ok_or_else(|| SimError::invalid("a size is not declared"))
+    }
+
+    /// Returns the row of a tensor that an index of its first extent counts from. Where rows are looked up as well, only the
+    /// variable of a loop over the program's own rows counts from the first of these.
+    fn from(&self, tensor: TensorId, own: impl FnOnce() -> bool) -> u64 {
+        let decl = self.program.tensors.get(tensor.index());
+        let size = match decl.and_then(|decl| decl.shape.first()) {
+            Some(Dim::Size(size)) => *size,
+            _ => return 0,
+        };
+        let is_own = || !self.division.looked_up.contains(&tensor) || own();
+        if self.division.counts(size).is_some() && is_own() { self.first } else { 0 }
+    }
+
+    /// Returns the column of a tensor that an index of its last extent counts from.
+    fn column(&self, tensor: TensorId) -> u64 {
+        let sliced = self.columns.filter(|_| self.division.sliced.contains(&tensor));
+        sliced.map_or(0, |columns| columns.start)
     }
 
     /// Returns the type of the data at an address; checks the tensor and the rank.
@@ -197,8 +228,14 @@ fn check_index(ty: Type, place: &str) -> Result<(), SimError> {
 }
 
 /// Builds an address from its translated indices, including the bound of a run.
-fn address<I, J>(addr: &Addr<I>, place: &str, uops: u32, index: Vec<J>) -> Address<J> {
+fn address<I, J>(
+    addr: &Addr<I>,
+    place: &str,
+    (from, column): (u64, u64),
+    uops: u32,
+    index: Vec<J>,
+) -> Address<J> {
     let count = addr.lanes.as_ref().map_or(1, |l: &Lanes<I>| l.count);
     let (tensor, run) = (addr.tensor.index(), addr.lanes.is_some());
-    Address { tensor, index, run, count, uops, place: place.to_string() }
+    Address { tensor, from, column, index, run, count, uops, place: place.to_string() }
 }

@@ -1,17 +1,22 @@
 //! Several cores, each with its access unit and private caches, in front of one last-level cache and main memory.
 //!
-//! Rows are divided, not programs: each core runs the whole program on some of the rows as though they were all. Cores
-//! take turns, the one that is furthest behind first, so that what they share sees requests nearly in time order.
+//! Rows are divided, not programs: each core runs the whole program on some of the rows as though they were all. Cores take turns, the one that is furthest behind first, so that what they share sees requests nearly in time
+//! order. Programs that follow each other are separated by a barrier.
+
+mod division;
+
+pub use division::{Division, Phase};
 
 use crate::code::{AccessCode, Context, ExecuteCode, compile_access, compile_execute};
 use crate::data::{self, Held};
 use crate::error::SimError;
-use crate::memory::{Memory, Shared};
+use crate::memory::{Lines, Memory, Shared};
 use crate::scheduler::{Kind, Sim};
 use crate::stats::Tally;
 use crate::{Bindings, CoreKind, Options, Outcome, Recording, Values};
-use ember_targets::dlc::{Dim, Program, SizeId};
+use ember_targets::dlc::{Program, TensorId};
 use ember_targets::machine::Machine;
+use ember_targets::verify::Footprint;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -21,37 +26,11 @@ use std::rc::Rc;
 /// calendars, which admit requests out of order.
 const TURN: u64 = 128;
 
-/// The most cores of a run, and the most parts.
-const MOST: usize = 1 << 16;
-
-/// The division of a program's rows into parts, and of the parts among cores.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Division {
-    /// The sizes that count rows: each is the number of rows and so many more. Tensors whose first extent is one of them
-    /// are divided; any other tensor that is written is scratch, of which each core has a copy.
-    pub sizes: Vec<(SizeId, u64)>,
-    /// The rows of each part.
-    pub parts: Vec<Range<u64>>,
-    /// For each core, the parts that it runs, in order.
-    pub own: Vec<Vec<usize>>,
-    /// Parts that cores take after their own, in order, each by the core that is free first. Taking one costs an access
-    /// of the last-level cache.
-    pub shared: Vec<usize>,
-}
-
-impl Division {
-    /// Returns the division of everything to one core.
-    pub fn undivided() -> Division {
-        let parts = std::iter::once(0..0).collect();
-        Division { sizes: Vec::new(), parts, own: vec![vec![0]], shared: Vec::new() }
-    }
-}
-
 /// The result of several cores.
 #[derive(Clone, Debug)]
 pub struct Together {
-    /// The tensors, and the counts of all cores; cycles are those from the start to the last result in main memory. Only
-    /// the run of one part is recorded.
+    /// The tensors of the first program, and the counts of all cores; cycles are those from the start to the last result in
+    /// main memory. Only the run of one part is recorded.
     pub outcome: Outcome,
     /// Each core's part of it.
     pub cores: Vec<CoreRun>,
@@ -62,12 +41,28 @@ pub struct Together {
 pub struct CoreRun {
     /// The parts that it ran.
     pub parts: usize,
-    /// The cycle of its last result.
+    /// The cycle of its last result; of the last barrier, if it had nothing to do after it.
     pub end: u64,
+    /// The cycles from its last result before each barrier to the barrier's end.
+    pub waited: u64,
 }
 
 /// The halves of a program, compiled for one part.
 type Halves = (AccessCode, ExecuteCode);
+
+/// A program and its division, ready to run.
+struct Stage<'a> {
+    name: &'a str,
+    division: &'a Division,
+    /// The halves for each part.
+    code: &'a [Halves],
+    /// For each of the program's tensors, its place among all.
+    places: Vec<usize>,
+    /// For each of them, true if each part has a copy.
+    copied: Vec<bool>,
+    /// The lines of the tensors that the program writes.
+    written: Vec<Range<u64>>,
+}
 
 /// A core that runs a part, and the parts that it runs after it.
 struct Worker<'a> {
@@ -80,22 +75,18 @@ struct Worker<'a> {
 struct Cluster<'a> {
     machine: &'a Machine,
     kind: Kind<'a>,
-    program: &'a Program,
-    division: &'a Division,
-    code: &'a [Halves],
-    /// For each tensor that is divided, how many more rows than its own each part has of it.
-    divided: Vec<Option<u64>>,
     /// The tensors, with what has been written, except for what the core whose turn it is has borrowed.
     whole: Vec<Held>,
     /// The distance in memory between the scratch of one core and that of the next.
     reach: u64,
-    /// The parts that nobody has taken yet, and the time that it takes to take one.
+    /// The parts that nobody has taken yet.
     queue: VecDeque<usize>,
-    taking: u64,
+    /// The time of an access of the last-level cache: to take a part, to arrive at a barrier, or to see that it is over.
+    access: u64,
     shared: Rc<RefCell<Shared>>,
     ran: Vec<CoreRun>,
-    /// The private caches of the cores that are done.
-    memories: Vec<Memory>,
+    /// The private caches of the cores that do not work.
+    memories: BTreeMap<usize, Memory>,
     tally: Tally,
     recording: Option<Recording>,
 }
@@ -113,136 +104,217 @@ pub fn run_divided(
     machine: &Machine,
     data: Bindings,
     options: Options,
-    division: &Division,
+    division: Division,
 ) -> Result<Together, SimError> {
-    let cores = division.own.len();
-    check(program, &data, division)?;
+    run_phases(vec![Phase::only(program, data, division)], machine, options)
+}
+
+/// Runs programs one after the other on cores that divide the rows of each.
+///
+/// Between two programs is a barrier. Before a core arrives there, it writes what is dirty in its private caches back to the
+/// last-level cache, and drops its copies of lines that others may have written. Arriving is an access of the last-level
+/// cache, and so is seeing that the last core has arrived.
+///
+/// # Errors
+///
+/// As [`run_divided`].
+pub fn run_phases(
+    mut phases: Vec<Phase<'_>>,
+    machine: &Machine,
+    options: Options,
+) -> Result<Together, SimError> {
+    let Some(first) = phases.first() else {
+        return Err(SimError::invalid("there is no program to run"));
+    };
+    let (cores, results) = (first.division.own.len(), first.program.tensors.len());
+    for phase in &phases {
+        phase.division.check(phase.program, &phase.sizes)?;
+        if phase.division.own.len() != cores {
+            let message = "programs are divided among different cores".to_owned();
+            return Err(SimError::Binding { message });
+        }
+    }
     let in_order = options.core == CoreKind::InOrder;
     let figures = if in_order { &machine.in_order } else { &machine.core };
-    let compile = |values: Values| -> Result<Vec<Halves>, SimError> {
-        let each = division.parts.iter().map(|rows| {
-            let sizes = division.sizes_of(&data.sizes, rows);
-            let context = Context { program, sizes: &sizes, values };
+    let compile = |values: Values| -> Result<Vec<Vec<Halves>>, SimError> {
+        let halves = |phase: &Phase<'_>, (part, rows): (usize, &Range<u64>)| {
+            let Phase { program, division, .. } = phase;
+            let sizes = division.sizes_of(&phase.sizes, rows);
+            let columns = division.columns.get(part);
+            let (sizes, first) = (&sizes, rows.start);
+            let context = Context { program, sizes, division, first, columns, values };
             Ok((compile_access(context, machine)?, compile_execute(context, figures)?))
-        });
-        each.collect()
+        };
+        let each = |phase: &Phase<'_>| {
+            phase.division.parts.iter().enumerate().map(|part| halves(phase, part)).collect()
+        };
+        phases.iter().map(each).collect()
     };
     let (mut values, mut code) = (options.values, compile(options.values)?);
-    let mixes = code.iter().any(|(access, execute)| access.mixes || execute.mixes);
+    let mixes = code.iter().flatten().any(|(access, execute)| access.mixes || execute.mixes);
     if values == Values::Integers && mixes {
         (values, code) = (Values::All, compile(Values::All)?);
     }
-    let whole = data::bind(program, data.tensors, &data.sizes, values)?;
-    let recorded = options.recorded && division.parts.len() == 1;
+    let mut whole = Vec::new();
+    let mut places = Vec::new();
+    for phase in &mut phases {
+        let tensors = std::mem::take(&mut phase.tensors);
+        places.push(data::bind(phase.program, tensors, &phase.sizes, values, &mut whole)?);
+    }
+    let lines = Lines::new(machine.dram.line_bytes);
+    let written = |phase: &Phase<'_>, places: &[usize]| {
+        let addresses = |tensor: TensorId| whole[places[tensor.index()]].addresses();
+        let effects = Footprint::of(phase.program);
+        let written = effects.written().map(addresses);
+        written.map(|Range { start, end }| lines.covering(start, end)).collect()
+    };
+    let each = phases.iter().zip(&code).zip(places);
+    let stages: Vec<Stage<'_>> = each
+        .map(|((phase, code), places)| Stage {
+            name: &phase.program.name,
+            division: &phase.division,
+            code,
+            copied: phase.program.ids().map(|id| phase.division.copied.contains(&id)).collect(),
+            written: written(phase, &places),
+            places,
+        })
+        .collect();
+    let parts: usize = phases.iter().map(|phase| phase.division.parts.len()).sum();
+    let shared = Rc::new(RefCell::new(Shared::new(machine, cores as u64)));
+    let memory = |core| (core, Memory::new(machine, figures, &shared));
     let cluster = Cluster {
         machine,
-        kind: Kind { figures, in_order, recorded },
-        program,
-        division,
-        code: &code,
-        divided: division.divided(program),
+        kind: Kind { figures, in_order, recorded: options.recorded && parts == 1 },
         reach: whole.iter().map(Held::end).max().unwrap_or(0),
         whole,
-        queue: division.shared.iter().copied().collect(),
-        taking: machine.llc.latency + machine.farther(cores as u64),
-        shared: Rc::new(RefCell::new(Shared::new(machine, cores as u64))),
+        queue: VecDeque::new(),
+        access: machine.llc.latency + machine.farther(cores as u64),
+        memories: (0..cores).map(memory).collect(),
+        shared,
         ran: vec![CoreRun::default(); cores],
-        memories: Vec::new(),
         tally: Tally::default(),
         recording: None,
     };
-    cluster.run(options)
+    cluster.run(&stages, options, results)
 }
 
 impl<'a> Cluster<'a> {
-    /// Runs all parts.
-    fn run(mut self, options: Options) -> Result<Together, SimError> {
+    /// Runs all programs, of the first of which so many tensors are results.
+    fn run(
+        mut self,
+        stages: &'a [Stage<'a>],
+        options: Options,
+        results: usize,
+    ) -> Result<Together, SimError> {
+        for (n, stage) in stages.iter().enumerate() {
+            if let Some(before) = n.checked_sub(1) {
+                self.meet(&stages[before]);
+            }
+            self.run_stage(stage, options.max_cycles)?;
+        }
+        Ok(self.finish(options.values, results))
+    }
+
+    /// Runs all parts of a program.
+    fn run_stage(&mut self, stage: &'a Stage<'a>, max_cycles: u64) -> Result<(), SimError> {
         // The cores by the cycle that they have come to.
         let mut turns: BTreeMap<(u64, usize), Box<Worker<'a>>> = BTreeMap::new();
-        for (core, own) in self.division.own.iter().enumerate() {
-            let memory = Memory::new(self.machine, self.kind.figures, &self.shared);
-            let begun = self.begin(core, own.iter().copied().collect(), memory, 0);
+        self.queue = stage.division.shared.iter().copied().collect();
+        for (core, own) in stage.division.own.iter().enumerate() {
+            let begun = self.begin(stage, core, own.iter().copied().collect());
             turns.extend(begun.map(|worker| ((worker.sim.begun, core), worker)));
         }
         while let Some((_, mut worker)) = turns.pop_first() {
             let behind = turns.first_key_value().map(|((clock, _), _)| *clock);
             let until = behind.map_or(u64::MAX, |clock| clock.saturating_add(TURN));
-            self.lend(&mut worker);
-            let turn = worker.sim.turn(until, options.max_cycles)?;
-            self.lend(&mut worker);
+            self.lend(stage, &mut worker);
+            let turn = worker.sim.turn(until, max_cycles)?;
+            self.lend(stage, &mut worker);
             let next = match turn {
                 Some(clock) => Some((clock, worker)),
-                None => self.end(*worker)?.map(|worker| (worker.sim.begun, worker)),
+                None => self.end(stage, *worker)?.map(|worker| (worker.sim.begun, worker)),
             };
             turns.extend(next.map(|(clock, worker)| ((clock, worker.core), worker)));
         }
-        Ok(self.finish(options.values))
+        Ok(())
     }
 
-    /// Begins the next part of a core that is free from a cycle on; a core without one is done.
+    /// Begins the next part of a core that is free; a core without one is done.
     fn begin(
         &mut self,
+        stage: &'a Stage<'a>,
         core: usize,
         mut own: VecDeque<usize>,
-        memory: Memory,
-        free: u64,
     ) -> Option<Box<Worker<'a>>> {
+        let free = self.ran[core].end;
         let next = own.pop_front().map(|part| (part, free));
-        let taken = || Some((self.queue.pop_front()?, free + self.taking));
-        let Some((part, at)) = next.or_else(taken) else {
-            self.memories.push(memory);
-            return None;
-        };
-        let (access, execute) = &self.code[part];
-        let tensors = self.views(core, part);
+        let (part, at) = next.or_else(|| Some((self.queue.pop_front()?, free + self.access)))?;
+        let (access, execute) = &stage.code[part];
+        let tensors = self.views(stage, core);
+        let memory = self.memories.remove(&core)?;
         let sim = Sim::new(self.machine, self.kind, (access, execute), tensors, memory, at);
         Some(Box::new(Worker { core, sim, own }))
     }
 
-    /// Returns what a core sees of the tensors when it runs a part.
-    fn views(&self, core: usize, part: usize) -> Vec<Held> {
-        let Range { start, end } = self.division.parts[part];
-        let view = |(n, tensor): (usize, &Held)| match self.divided[n] {
-            Some(more) => tensor.rows(start..end + more),
-            None if self.lends(n) => tensor.whole(),
-            None => tensor.copy(core as u64 * self.reach),
+    /// Returns what a core sees of a program's tensors.
+    fn views(&self, stage: &Stage<'_>, core: usize) -> Vec<Held> {
+        let view = |(place, copied): (&usize, &bool)| match copied {
+            true => self.whole[*place].copy(core as u64 * self.reach),
+            false => self.whole[*place].view(),
         };
-        self.whole.iter().enumerate().map(view).collect()
-    }
-
-    /// Returns true if a tensor is the same for all cores.
-    fn lends(&self, tensor: usize) -> bool {
-        let scratch = self.divided[tensor].is_none() && self.whole[tensor].is_writable();
-        !scratch || self.division.sizes.is_empty()
+        stage.places.iter().zip(&stage.copied).map(view).collect()
     }
 
     /// Lends what has been written to the core whose turn it is, or takes it back.
-    fn lend(&mut self, worker: &mut Worker<'_>) {
-        for (n, view) in worker.sim.tensors.iter_mut().enumerate() {
-            if self.lends(n) {
-                view.lend(&mut self.whole[n]);
+    fn lend(&mut self, stage: &Stage<'_>, worker: &mut Worker<'_>) {
+        let places = stage.places.iter().zip(&stage.copied);
+        for (view, (place, copied)) in worker.sim.tensors.iter_mut().zip(places) {
+            if !copied {
+                view.lend(&mut self.whole[*place]);
             }
         }
     }
 
     /// Ends a part, and begins the core's next.
-    fn end(&mut self, worker: Worker<'a>) -> Result<Option<Box<Worker<'a>>>, SimError> {
+    fn end(
+        &mut self,
+        stage: &'a Stage<'a>,
+        worker: Worker<'a>,
+    ) -> Result<Option<Box<Worker<'a>>>, SimError> {
         let Worker { core, sim, own } = worker;
         let end = sim.last_result()?;
         sim.count(&mut self.tally);
         if self.kind.recorded {
-            let (timeline, statements) = (sim.timeline(&self.program.name), sim.statements());
+            let (timeline, statements) = (sim.timeline(stage.name), sim.statements());
             self.recording = Some(Recording { timeline, statements });
         }
-        self.ran[core] = CoreRun { parts: self.ran[core].parts + 1, end };
-        Ok(self.begin(core, own, sim.memory, end))
+        self.memories.insert(core, sim.memory);
+        self.ran[core].parts += 1;
+        self.ran[core].end = end;
+        Ok(self.begin(stage, core, own))
+    }
+
+    /// Lets all cores wait for each other behind a program.
+    fn meet(&mut self, stage: &Stage<'_>) {
+        let mut last = 0;
+        for (core, memory) in &mut self.memories {
+            let arrived = memory.release(self.ran[*core].end, &stage.written) + self.access;
+            last = last.max(arrived);
+            memory.signal();
+            memory.signal();
+        }
+        let over = last + self.access;
+        for core in &mut self.ran {
+            core.waited += over - core.end;
+            core.end = over;
+        }
     }
 
     /// Writes back what is dirty when all cores are done.
-    fn finish(mut self, values: Values) -> Together {
+    fn finish(mut self, values: Values, results: usize) -> Together {
         let end = self.ran.iter().map(|core| core.end).max().unwrap_or(0);
         let (mut dirty, mut passed) = (BTreeMap::new(), end);
-        for memory in &mut self.memories {
+        for memory in self.memories.values_mut() {
             let (lines, by) = memory.write_back(end);
             dirty.extend(lines);
             passed = passed.max(by);
@@ -253,64 +325,10 @@ impl<'a> Cluster<'a> {
         let cores = self.ran.len() as u64;
         let stats = self.tally.stats(self.machine, shared.dram_lines(), (cores, cycles));
         let tensors = match values {
-            Values::All => self.whole.into_iter().map(Held::release).collect(),
+            Values::All => self.whole.into_iter().take(results).map(Held::release).collect(),
             Values::Integers => Vec::new(),
         };
         let outcome = Outcome { tensors, stats, recording: self.recording };
         Together { outcome, cores: self.ran }
-    }
-}
-
-impl Division {
-    /// Returns the sizes of a program that has some rows.
-    fn sizes_of(&self, sizes: &[i64], rows: &Range<u64>) -> Vec<i64> {
-        let mut sizes = sizes.to_vec();
-        for (size, more) in &self.sizes {
-            sizes[size.index()] = (rows.end - rows.start + more) as i64;
-        }
-        sizes
-    }
-
-    /// Returns the rows that each part has of a tensor beyond its own, for each tensor that is divided.
-    fn divided(&self, program: &Program) -> Vec<Option<u64>> {
-        let more = |dim: &Dim| match dim {
-            Dim::Size(size) => self.sizes.iter().find(|(own, _)| own == size).map(|(_, n)| *n),
-            Dim::Const(_) => None,
-        };
-        program.tensors.iter().map(|tensor| more(tensor.shape.first()?)).collect()
-    }
-}
-
-/// Checks that a division is one of a program's rows.
-fn check(program: &Program, data: &Bindings, division: &Division) -> Result<(), SimError> {
-    let (cores, parts) = (division.own.len(), division.parts.len());
-    if !(1..=MOST).contains(&cores) || !(1..=MOST).contains(&parts) {
-        let message = format!("{parts} parts on {cores} cores; 1 to {MOST} are possible");
-        return Err(SimError::limit(message));
-    }
-    let wrong = |message: &str| Err(SimError::Binding { message: message.to_owned() });
-    let mut known = division.own.iter().flatten().chain(&division.shared);
-    if known.any(|part| *part >= parts) {
-        return wrong("a core has a part that there is not");
-    }
-    if program.sizes.len() != data.sizes.len() && !division.sizes.is_empty() {
-        return wrong("the program has other sizes than the data");
-    }
-    let rows = |size: &SizeId| data.sizes.get(size.index()).copied().unwrap_or(-1);
-    for (size, more) in &division.sizes {
-        let fits = |rows_of: &Range<u64>| {
-            let last = i64::try_from(rows_of.end.saturating_add(*more)).unwrap_or(i64::MAX);
-            rows_of.start <= rows_of.end && last <= rows(size)
-        };
-        if !division.parts.iter().all(fits) {
-            return wrong("a part has rows that there are not");
-        }
-    }
-    let counts = |dim: &Dim| division.sizes.iter().any(|(size, _)| *dim == Dim::Size(*size));
-    match program.tensors.iter().find(|tensor| tensor.shape.iter().skip(1).any(counts)) {
-        Some(tensor) => {
-            wrong(&format!("`{}` has rows in another extent than its first", tensor.name))
-        }
-        None => Ok(()),
     }
 }

@@ -36,16 +36,14 @@ pub(crate) fn clear(lanes: &mut [u64]) {
     }
 }
 
-/// One bound tensor, or the rows of it that a program works on.
+/// One bound tensor, or another view of it.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) name: String,
     pub(crate) shape: Vec<u64>,
-    /// The position of its first element in the whole tensor.
-    pub(crate) first: u64,
     /// The base-2 logarithm of an element's size in bits.
     element_shift: u32,
-    /// The address of element 0 of the whole tensor, a multiple of a page.
+    /// The address of element 0, a multiple of a page.
     pub(crate) base: u64,
     dtype: DType,
     contents: Contents,
@@ -59,27 +57,38 @@ enum Contents {
 
 pub(crate) const PAGE: u64 = 4096;
 
-/// Binds tensors to the program's declarations, and checks the sizes that they imply. What is written but not computed is
-/// not held.
+/// Binds tensors to the program's declarations behind those that there are already, and checks the sizes that they imply.
+/// A tensor of a name that there is already is the same. What is written but not computed is not held. Returns where each of
+/// the program's tensors is.
 pub(crate) fn bind(
     program: &Program,
     tensors: Vec<Tensor>,
     sizes: &[i64],
     values: Values,
-) -> Result<Vec<Held>, SimError> {
+    held: &mut Vec<Held>,
+) -> Result<Vec<usize>, SimError> {
     let wrong = |message: String| SimError::Binding { message };
-    if tensors.len() != program.tensors.len() {
-        let (n, m) = (program.tensors.len(), tensors.len());
-        return Err(wrong(format!("the program has {n} tensors, the data {m}")));
+    let before = held.len();
+    let known = |held: &[Held], name: &String| held[..before].iter().position(|h| h.name == *name);
+    let new = program.tensors.iter().filter(|decl| known(held, &decl.name).is_none()).count();
+    if tensors.len() != new {
+        let m = tensors.len();
+        return Err(wrong(format!("the program has {new} tensors, the data {m}")));
     }
     if sizes.len() != program.sizes.len() {
         let (n, m) = (program.sizes.len(), sizes.len());
         return Err(wrong(format!("the program has {n} sizes, the data {m}")));
     }
-    let mut next = PAGE;
-    let mut held = Vec::new();
-    for (decl, tensor) in program.tensors.iter().zip(tensors) {
+    let mut next = held.last().map_or(PAGE, Held::end);
+    let (mut tensors, mut places) = (tensors.into_iter(), Vec::new());
+    for decl in &program.tensors {
         let name = &decl.name;
+        if let Some(place) = known(held, name) {
+            places.push(place);
+            continue;
+        }
+        places.push(held.len());
+        let Some(tensor) = tensors.next() else { continue };
         if tensor.dtype != decl.dtype {
             let (a, b) = (decl.dtype, tensor.dtype);
             return Err(wrong(format!("`{name}` is declared {a}, its data is {b}")));
@@ -117,7 +126,6 @@ pub(crate) fn bind(
         held.push(Held {
             name: name.clone(),
             shape,
-            first: 0,
             element_shift: decl.dtype.bits().trailing_zeros(),
             base: next,
             dtype: decl.dtype,
@@ -126,7 +134,7 @@ pub(crate) fn bind(
         // A page between tensors ensures that no two share a line or a row.
         next = end.next_multiple_of(PAGE) + PAGE;
     }
-    Ok(held)
+    Ok(places)
 }
 
 /// Returns the raw lanes of held data.
@@ -160,15 +168,8 @@ impl Held {
         matches!(self.contents, Contents::Writable(_))
     }
 
-    /// Returns some rows of the tensor. What is written is with the whole tensor until it is lent.
-    pub(crate) fn rows(&self, rows: Range<u64>) -> Held {
-        let row: u64 = self.shape.iter().skip(1).product();
-        let extents = [rows.end - rows.start].into_iter().chain(self.shape.iter().skip(1).copied());
-        Held { shape: extents.collect(), first: rows.start * row, ..self.whole() }
-    }
-
-    /// Returns the whole tensor. What is written is with this one until it is lent.
-    pub(crate) fn whole(&self) -> Held {
+    /// Returns a view of the tensor. What is written is with this one until it is lent.
+    pub(crate) fn view(&self) -> Held {
         let contents = match &self.contents {
             Contents::ReadOnly(data) => Contents::ReadOnly(data.clone()),
             Contents::Writable(_) => Contents::Writable(Vec::new()),
@@ -182,9 +183,9 @@ impl Held {
     }
 
     fn with(&self, base: u64, contents: Contents) -> Held {
-        let Held { first, element_shift, dtype, .. } = *self;
+        let Held { element_shift, dtype, .. } = *self;
         let (name, shape) = (self.name.clone(), self.shape.clone());
-        Held { name, shape, first, element_shift, base, dtype, contents }
+        Held { name, shape, element_shift, base, dtype, contents }
     }
 
     /// Lends what is written to another view of the tensor, or takes it back.
@@ -194,10 +195,15 @@ impl Held {
         }
     }
 
+    /// Returns the addresses of the tensor's elements.
+    pub(crate) fn addresses(&self) -> Range<u64> {
+        let (first, end) = self.bytes(0, self.shape.iter().product());
+        first..end
+    }
+
     /// Returns the first address of a page behind the tensor that it does not share with it.
     pub(crate) fn end(&self) -> u64 {
-        let elements: u64 = self.shape.iter().product();
-        self.bytes(elements, 0).1.next_multiple_of(PAGE) + PAGE
+        self.addresses().end.next_multiple_of(PAGE) + PAGE
     }
 
     /// Returns the byte addresses of `n` contiguous elements: the first, and the one after the last. An element smaller

@@ -10,7 +10,8 @@
 //! assert_eq!(bound.bound_by, Resource::ExecutePorts);
 //! ```
 //!
-//! [`run`] executes a verified program on tensors, and [`run_divided`] on several cores that divide its rows.
+//! [`run`] executes a verified program on tensors, [`run_divided`] on several cores that divide its rows, and
+//! [`run_phases`] several programs with barriers between them.
 
 mod bound;
 mod calendar;
@@ -31,7 +32,7 @@ mod throttle;
 mod timeline;
 
 pub use bound::{Bound, Demand, Resource, Workers, bound, bound_on};
-pub use cores::{CoreRun, Division, Together, run_divided};
+pub use cores::{CoreRun, Division, Phase, Together, run_divided, run_phases};
 pub use error::{Blocked, SimError};
 pub use memory::Layout;
 pub use stats::{DramBytes, Energy, LoadsByHint, Stats, UnitStats};
@@ -134,7 +135,7 @@ pub fn run(
     data: Bindings,
     options: Options,
 ) -> Result<Outcome, SimError> {
-    let division = Division::undivided();
-    let Together { outcome, .. } = run_divided(program, machine, data, options, &division)?;
+    let division = Division::undivided(1);
+    let Together { outcome, .. } = run_divided(program, machine, data, options, division)?;
     Ok(outcome)
 }

@@ -1,7 +1,7 @@
 //! The memory hierarchy in time: private L1 and L2, shared last-level cache, main memory.
 //!
-//! This module holds only tags and times; [`crate::data`] holds the data. Cores exchange nothing while they run, so
-//! private caches need not be coherent with each other.
+//! This module holds only tags and times; [`crate::data`] holds the data. Cores exchange something only at barriers, so
+//! private caches are made coherent with each other there and nowhere else.
 
 mod cache;
 mod dram;
@@ -287,6 +287,25 @@ impl Memory {
         self.counters.llc += 1;
         let (_, done) = self.llc_pipe.transfer(at);
         self.shared.borrow_mut().write(line, done)
+    }
+
+    /// Makes the private caches coherent with those of the other cores at a barrier: what this core has written goes to the
+    /// last-level cache, and other lines in the ranges that some core has written are dropped. What it wrote itself it keeps.
+    /// Returns the cycle in which everything is there.
+    pub(crate) fn release(&mut self, at: u64, written: &[Range<u64>]) -> u64 {
+        self.l1.drop_clean(written);
+        self.l2.drop_clean(written);
+        // The first-level cache has the newest data of a line.
+        let private = [&mut self.l2, &mut self.l1].map(Cache::clean_all);
+        let private: BTreeMap<u64, u64> = private.into_iter().flatten().collect();
+        self.counters.l2 += private.len() as u64;
+        let there = private.into_iter().map(|(line, data)| self.llc_write(line, at.max(data)));
+        there.max().unwrap_or(at).max(at)
+    }
+
+    /// Accesses the last-level cache once, for a word that cores share.
+    pub(crate) fn signal(&mut self) {
+        self.counters.llc += 1;
     }
 
     /// Writes back the dirty lines of the private caches at the end of a run: returns them with the arrivals of their

@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use ember_sim::{
-    Bindings, Division, Options, SimError, Stats, Together, Workers, bound_on, run, run_divided,
+    Bindings, Division, Options, Phase, SimError, Stats, Together, Workers, bound_on, run,
+    run_divided, run_phases,
 };
 use ember_targets::dlc::{Addr, Dim, Program, Purpose, SizeId, Stmt, TensorDecl, TensorId};
 use ember_targets::machine::Machine;
@@ -22,7 +23,8 @@ fn division(own: Vec<Vec<Range<u64>>>, shared: Vec<Range<u64>>) -> Division {
     };
     let own = own.into_iter().map(|rows| rows.into_iter().map(&mut number).collect()).collect();
     let shared = shared.into_iter().map(&mut number).collect();
-    Division { sizes: vec![(BAGS, 0), (SizeId(4), 1)], parts, own, shared }
+    let (sizes, looked_up, copied) = (vec![(BAGS, 0), (SizeId(4), 1)], vec![], vec![]);
+    Division { sizes, looked_up, copied, parts, own, shared, ..Division::undivided(0) }
 }
 
 /// Divides bags evenly, in order.
@@ -33,7 +35,7 @@ fn evenly(bags: u64, cores: u64) -> Division {
 }
 
 fn go_on(machine: &Machine, program: &Program, data: &Bag, division: &Division) -> Together {
-    run_divided(program, machine, data.bindings(), Options::default(), division).unwrap()
+    run_divided(program, machine, data.bindings(), Options::default(), division.clone()).unwrap()
 }
 
 fn go(program: &Program, data: &Bag, division: &Division) -> Together {
@@ -165,8 +167,8 @@ fn scratch_is_each_cores_own() {
     at.index.remove(0);
     let options = Options::default();
     let stats = |cores| {
-        let division = evenly(16, cores);
-        run_divided(&program, &machine(), bindings.clone(), options, &division).unwrap()
+        let division = Division { copied: vec![TensorId(3)], ..evenly(16, cores) };
+        run_divided(&program, &machine(), bindings.clone(), options, division).unwrap()
     };
     let (one, four) = (stats(1).outcome, stats(4).outcome);
     // Four copies of the row go to memory.
@@ -174,7 +176,7 @@ fn scratch_is_each_cores_own() {
 }
 
 #[test]
-fn products_of_matrices_are_divided_by_rows() {
+fn products_of_matrices_are_divided_by_rows_and_by_columns() {
     let rows = SizeId(0);
     let tensor = |name: &str, shape: Vec<Dim>, writable| TensorDecl {
         name: name.into(),
@@ -209,18 +211,111 @@ fn products_of_matrices_are_divided_by_rows() {
         let options = Options::default();
         let alone = run(&program, &machine(), bindings.clone(), options).unwrap();
         let division = Division { sizes: vec![(rows, 0)], ..evenly(37, 3) };
-        let three = run_divided(&program, &machine(), bindings, options, &division).unwrap();
+        let three = run_divided(&program, &machine(), bindings.clone(), options, division).unwrap();
         assert!(three.outcome.tensors[0].same_bits(&alone.tensors[0]));
         assert_eq!(three.outcome.stats.macs, alone.stats.macs);
         assert!(three.outcome.stats.cycles < alone.stats.cycles);
+        let division = Division {
+            parts: vec![0..0; 2],
+            columns: vec![0..16, 16..24],
+            own: vec![vec![0], vec![1]],
+            ..Division::undivided(2)
+        };
+        let two = run_divided(&program, &machine(), bindings, options, division).unwrap();
+        assert!(two.outcome.tensors[0].same_bits(&alone.tensors[0]));
+        assert_eq!(two.outcome.stats.macs, alone.stats.macs);
     }
+}
+
+#[test]
+fn parts_may_have_some_columns_of_wider_tensors() {
+    // A program for 16 of 64 columns.
+    let data = Bag::random(500, 64, 40, 8, true, 5);
+    let mut program = coupled(16);
+    let mut bindings = data.bindings();
+    for tensor in [0, 3] {
+        program.tensors[tensor].shape[1] = Dim::Const(64);
+    }
+    let alone = run(&coupled(16), &machine(), data.bindings(), Options::default()).unwrap();
+    bindings.sizes[DIM.index()] = 16;
+    let slice = |n: u64| 16 * n..16 * (n + 1);
+    let division = Division {
+        parts: (0..4).map(|_| 0..40).collect(),
+        columns: (0..4).map(slice).collect(),
+        sliced: vec![TABLE, OUT],
+        own: (0..4).map(|core| vec![core]).collect(),
+        ..evenly(40, 4)
+    };
+    let run = |division| {
+        run_divided(&program, &machine(), bindings.clone(), Options::default(), division)
+    };
+    let four = run(division.clone()).unwrap();
+    assert!(four.outcome.tensors[3].same_bits(&alone.tensors[3]));
+    let beyond = Division { columns: vec![48..64, 60..76, 0..16, 0..16], ..division };
+    assert!(matches!(run(beyond), Err(SimError::OutOfBounds { .. })));
+}
+
+/// Runs two layers, the second of which looks up what the first computes, and returns the second's output as well.
+fn layers(program: &Program, machine: &Machine, cores: u64) -> Together {
+    let first = Bag::random(2_000, 64, 64, 30, true, 3);
+    let second = Bag::random(64, 64, 64, 6, false, 4);
+    let (mut own, mut next) = (program.clone(), program.clone());
+    for (tensor, name) in next.tensors.iter_mut().zip(["out", "indices2", "offsets2", "last"]) {
+        tensor.name = name.into();
+    }
+    own.tensors.push(next.tensors[3].clone());
+    let mut data = first.bindings();
+    data.tensors.push(second.bindings().tensors.remove(3));
+    let Bindings { mut tensors, sizes } = second.bindings();
+    let tensors = tensors.drain(1..3).collect();
+    let split = || evenly(64, cores);
+    let next = Phase { program: &next, sizes, tensors, division: split() };
+    let phases = vec![Phase::only(&own, data, split()), next];
+    run_phases(phases, machine, Options::default()).unwrap()
+}
+
+#[test]
+fn cores_meet_where_one_reads_what_another_wrote() {
+    let layers = |cores| layers(&walked(64), &machine(), cores);
+    let one = layers(1);
+    let mut before = one.outcome.stats.cycles;
+    for cores in [2, 4, 8] {
+        let many = layers(cores);
+        for output in [3, 4] {
+            assert!(many.outcome.tensors[output].same_bits(&one.outcome.tensors[output]));
+        }
+        assert!(many.outcome.stats.cycles < before, "{cores}");
+        before = many.outcome.stats.cycles;
+        // Each arrives, and sees that all have; the last waits for nothing else.
+        let access = machine().llc.latency;
+        let waits = || many.cores.iter().map(|core| core.waited);
+        assert!(waits().min() >= Some(2 * access), "{:?}", many.cores);
+        assert!(waits().min() < waits().max(), "{:?}", many.cores);
+    }
+    assert_eq!(one.outcome.stats, layers(1).outcome.stats);
+}
+
+#[test]
+fn a_barrier_costs_what_is_written_back_and_read_again() {
+    // With one core, the second layer finds what the first wrote in its own caches; with two, half is the other's.
+    let layers = |machine: &Machine, cores| layers(&coupled(16), machine, cores);
+    let (one, two) = (layers(&machine(), 1), layers(&machine(), 2));
+    let llc = |run: &Together| run.outcome.stats.llc_accesses;
+    let written = 64 * 64 * 4 / 64;
+    assert!(llc(&two) > llc(&one) + written / 2, "{} {}", llc(&two), llc(&one));
+    // Farther away, barriers take longer.
+    let mut far = machine();
+    far.llc.latency += 100;
+    let least = |run: Together| run.cores.iter().map(|core| core.waited).min();
+    assert!(least(layers(&far, 2)) >= least(two).map(|waited| waited + 200));
 }
 
 #[test]
 fn what_is_no_division_is_refused() {
     let data = Bag::random(500, 64, 40, 8, true, 1);
     let error = |division: &Division| {
-        run_divided(&walked(64), &machine(), data.bindings(), Options::default(), division)
+        let (options, division) = (Options::default(), division.clone());
+        run_divided(&walked(64), &machine(), data.bindings(), options, division)
             .map(|_| ())
             .unwrap_err()
     };

@@ -3,8 +3,8 @@
 use super::common::Exact;
 use super::output::{to_json, write_result};
 use super::rule_paths::RulePaths;
-use crate::cores::{self, Candidate, MOST_CORES, Split};
-use crate::single;
+use crate::cores::{self, Candidate, Columns, MOST_CORES, Programs, Slices, Split};
+use crate::{shipped, single};
 use clap::Args;
 use ember_compile::pipeline::{self, Case, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
@@ -13,7 +13,7 @@ use ember_tools::progress::Line;
 use ember_tools::render;
 use ember_tools::tuning::Tuning;
 use itertools::Itertools;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use thiserror::Error;
 
@@ -28,7 +28,7 @@ pub(super) struct CoresArgs {
     /// The numbers of cores; one core is always run as well.
     #[arg(long, value_name = "N,…", value_parser = number, value_delimiter = ',', default_value = "1,2,4,8")]
     cores: Vec<u64>,
-    /// The ways to divide rows among them [default: all].
+    /// The ways to divide rows and columns among them [default: all].
     #[arg(long, value_enum, value_delimiter = ',')]
     split: Vec<Split>,
     #[command(flatten)]
@@ -86,16 +86,23 @@ impl CoresArgs {
         let candidates = match &self.program {
             Some(path) => {
                 let program = single::read_program(sources, path, &inputs)?.into_program();
-                vec![Candidate { chosen_for: GIVEN, program }]
+                vec![Candidate { chosen_for: GIVEN, program, cycles: None }]
             }
             None => candidates(sources, self, &options, &inputs, line)?,
         };
+        let adder = Path::new(shipped::ROOT).join(cores::ADDER);
+        let adder = single::read_program(sources, &adder, &inputs)?.into_program();
         let counts: Vec<u64> =
             std::iter::once(1).chain(self.cores.iter().copied()).sorted().dedup().collect();
         let splits = if self.split.is_empty() { &Split::ALL[..] } else { &self.split };
         let splits: Vec<Split> = splits.iter().copied().unique_by(|split| split.name()).collect();
+        let slices = match self.program.is_none() && splits.contains(&Split::Columns) {
+            true => slices(sources, self, &options, (&inputs, &counts), line)?,
+            false => Slices::new(),
+        };
         line.say("simulating");
-        let done = cores::run(&inputs, &options, &candidates, (&counts, &splits))?;
+        let programs = Programs { candidates, slices, adder };
+        let done = cores::run(&inputs, &options, &programs, (&counts, &splits))?;
         line.done();
         let text = if self.json { to_json(&done) } else { cores::text(&done) };
         write_result(self.output.as_deref(), &text)?;
@@ -128,20 +135,46 @@ fn candidates(
 ) -> Checked<Vec<Candidate>> {
     let mut alone = pipeline::read(sources, &args.model, options)?;
     (alone.machine.dram.sharers, alone.machine.llc.sharers) = (1, 1);
-    let mut found = vec![Candidate { chosen_for: SHARE, program: best(inputs, options, line)? }];
-    let wide = best(&alone, options, line)?;
-    if wide != found[0].program {
-        found.push(Candidate { chosen_for: ALL, program: wide });
+    let (program, _) = best(inputs, options, line)?;
+    let mut found = vec![Candidate { chosen_for: SHARE, program, cycles: None }];
+    let (program, _) = best(&alone, options, line)?;
+    if program != found[0].program {
+        found.push(Candidate { chosen_for: ALL, program, cycles: None });
     }
     Ok(found)
 }
 
-/// Returns the best program of a schedule on one core.
-fn best(inputs: &Inputs, options: &Options, line: &Line) -> Checked<Program> {
+/// Returns the best programs for the slices of columns that some cores have, with all of memory; none for a model whose data
+/// or programs do not fit slices.
+fn slices(
+    sources: &mut Sources,
+    args: &CoresArgs,
+    options: &Options,
+    (inputs, counts): (&Inputs, &[u64]),
+    line: &Line,
+) -> Checked<Slices> {
+    let mut found = Slices::new();
+    let Some(columns) = Columns::of(&inputs.model, &inputs.machine) else { return Ok(found) };
+    for slices in counts.iter().flat_map(|cores| columns.slices(*cores)).unique() {
+        let mut narrow = pipeline::read(sources, &args.model, options)?;
+        narrow.model = columns.narrow(&inputs.model, slices);
+        (narrow.machine.dram.sharers, narrow.machine.llc.sharers) = (1, 1);
+        let Ok((program, cycles)) = best(&narrow, options, line) else { continue };
+        let wide = columns.wide(&inputs.model, program, &inputs.machine);
+        let candidate = |program| Candidate { chosen_for: ALL, program, cycles };
+        found.extend(wide.map(|program| (slices, candidate(program))));
+    }
+    Ok(found)
+}
+
+/// Returns the best program of a schedule on one core, and its cycles.
+fn best(inputs: &Inputs, options: &Options, line: &Line) -> Checked<(Program, Option<u64>)> {
     let schedule = inputs.schedule(&options.schedule)?;
     line.say("making data");
     let case = Case::new(&inputs.model, options.seed, options.exact)?
         .with_cycle_limit(options.cycle_limit);
     let attempt = Tuning::new(inputs, &case, options).best_of(schedule, line)?;
-    Ok(attempt.program(inputs, schedule)?.program.program().clone())
+    let program = attempt.program(inputs, schedule)?.program.program().clone();
+    let cycles = case.rank(&program, &inputs.machine).ok().map(|measure| measure.cycles);
+    Ok((program, cycles))
 }

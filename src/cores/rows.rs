@@ -1,24 +1,32 @@
-//! The rows of a model that do not depend on each other, and the work in each.
+//! The rows of a model that cores can divide, and the work in each.
 //!
-//! They are counted by the first extent of the outputs. If every tensor that has this extent has it first, and nothing is
-//! looked up among them, each row of a result follows from the same rows of the operands and from tensors that all rows
-//! share. A program that is right for any number of rows is then right for some of them.
+//! They are counted by the first extent of the outputs. If every tensor that has this extent has it first, each row of a
+//! result follows from the same rows of the operands, from rows that are looked up, and from tensors that all rows share. A
+//! program that is right for any number of rows is then right for some of them, if what it looks up is there.
 
 use ember_language::diagnostic::{Checked, Diagnostic, Span};
 use ember_model::data::Instance;
-use ember_model::{Declared, Expr, Extent, Model, OffsetsUse};
-use ember_targets::dlc::{Program, SizeId};
+use ember_model::{Declared, Expr, Extent, Model, OffsetsUse, TensorId};
+use ember_targets::dlc::{Dim, Program, SizeId};
 use ember_targets::tensor::{Data, Tensor};
-use ember_values::operation::Kernel;
+use ember_values::operation::{Kernel, Role};
 use ember_values::scalar::Scalar;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The rows of a model on some data.
 pub(super) struct Rows {
     /// The size that counts them.
     pub(super) size: String,
+    /// The tensors of which rows of any number are looked up.
+    pub(super) looked_up: BTreeSet<String>,
+    /// Those of them that the model computes, and computed tensors of lookups that are looked up.
+    pub(super) exchanged: BTreeSet<String>,
+    /// The offsets with one bag for each row.
+    pub(super) own: Vec<OffsetsUse>,
+    /// The sizes that count the lookups of the rows.
+    lookups: BTreeSet<String>,
     /// For each row, one and its lookups.
     weights: Vec<u64>,
 }
@@ -29,13 +37,49 @@ impl Rows {
         let size = independent(model)?;
         let count = instance.sizes.get(&size).copied().unwrap_or(0);
         let mut weights = vec![1; count as usize];
-        for OffsetsUse { offsets, .. } in own_offsets(model, &size) {
-            let ends = integers(instance, model.tensor(offsets));
+        let mut lookups = BTreeSet::new();
+        let own: Vec<OffsetsUse> = own_offsets(model, &size).collect();
+        for OffsetsUse { offsets, indices } in &own {
+            let ends = integers(instance, model.tensor(*offsets));
             for (weight, ends) in weights.iter_mut().zip(ends.windows(2)) {
                 *weight += ends[1].saturating_sub(ends[0]);
             }
+            if let Some(Extent::Size { name, plus: 0 }) = model.tensor(*indices).shape.first() {
+                lookups.insert(name.clone());
+            }
         }
-        Ok(Rows { size, weights })
+        let found = looked_up(model);
+        let among =
+            |tensor: &&TensorId| more_than(model.tensor(**tensor).shape.first(), &size).is_some();
+        let name = |tensor: &TensorId| model.tensor(*tensor).name.clone();
+        let computed = |tensor: &&TensorId| !model.is_input(**tensor);
+        let looked_up = found.iter().filter(among).map(name).collect();
+        let exchanged = found.iter().filter(computed).map(name).collect();
+        Ok(Rows { size, looked_up, exchanged, own, lookups, weights })
+    }
+
+    /// Returns true if a tensor of a program has rows, or lookups of rows.
+    pub(super) fn has(&self, program: &Program, shape: &[Dim]) -> bool {
+        let Some(Dim::Size(first)) = shape.first() else { return false };
+        let counts = |(size, _): &(SizeId, u64)| size == first;
+        let name = program.sizes.get(first.index());
+        self.sizes_of(program).iter().any(counts) || name.is_some_and(|n| self.lookups.contains(n))
+    }
+
+    /// Returns true if a size counts lookups of the rows.
+    pub(super) fn counts_lookups(&self, size: &str) -> bool {
+        self.lookups.contains(size)
+    }
+
+    /// Returns the lookups of a row.
+    pub(super) fn lookups_of(&self, row: u64) -> u64 {
+        self.weights[row as usize] - 1
+    }
+
+    /// Returns true if the longest row has a bound of its own: what it looks up follows from inputs alone, and is apart from
+    /// the rows.
+    pub(super) fn apart(&self) -> bool {
+        self.looked_up.is_empty() && self.exchanged.is_empty()
     }
 
     /// Returns the number of rows.
@@ -69,8 +113,7 @@ impl Rows {
     /// Returns the data of one row alone.
     pub(super) fn alone(&self, row: u64, model: &Model, instance: &Instance) -> Instance {
         let mut parts = BTreeMap::from([(self.size.as_str(), row..row + 1)]);
-        let own: Vec<OffsetsUse> = own_offsets(model, &self.size).collect();
-        for OffsetsUse { offsets, indices } in &own {
+        for OffsetsUse { offsets, indices } in &self.own {
             let ends = integers(instance, model.tensor(*offsets));
             let end = |at: u64| ends.get(at as usize).copied().unwrap_or(0);
             if let Some(Extent::Size { name, plus: 0 }) = model.tensor(*indices).shape.first() {
@@ -79,7 +122,8 @@ impl Rows {
         }
         let mut one = instance.clone();
         for tensor in model.tensors() {
-            let is_offsets = own.iter().any(|own| model.tensor(own.offsets).name == tensor.name);
+            let is_offsets =
+                self.own.iter().any(|own| model.tensor(own.offsets).name == tensor.name);
             for (at, extent) in tensor.shape.iter().enumerate() {
                 let Extent::Size { name, plus } = extent else { continue };
                 let Some(Range { start, end }) = parts.get(name.as_str()).cloned() else {
@@ -99,7 +143,7 @@ impl Rows {
 
 /// Returns some rows of a tensor, as numbers from the first on if they are offsets. Values that are computed on demand may
 /// be others.
-fn rows_of(tensor: &Tensor, rows: Range<u64>, offsets: bool) -> Tensor {
+pub(super) fn rows_of(tensor: &Tensor, rows: Range<u64>, offsets: bool) -> Tensor {
     let width: u64 = tensor.shape.iter().skip(1).product();
     let extents =
         std::iter::once(rows.end - rows.start).chain(tensor.shape.iter().skip(1).copied());
@@ -114,6 +158,19 @@ fn rows_of(tensor: &Tensor, rows: Range<u64>, offsets: bool) -> Tensor {
         _ => Data::held(tensor.dtype, positions.filter_map(|at| tensor.get(at)).map(moved)),
     };
     Tensor { dtype: tensor.dtype, shape: extents.collect(), data }
+}
+
+/// Returns the tensors of which rows are looked up, directly or for rows that are computed of them.
+fn looked_up(model: &Model) -> BTreeSet<TensorId> {
+    let mut found = BTreeSet::new();
+    for applied in model.expressions().filter_map(Expr::applied) {
+        for (operand, _) in applied.tensors() {
+            let Role::Indices(_, of) = &operand.role else { continue };
+            let table = applied.value(of);
+            found.extend(table.into_iter().flat_map(Expr::walk).flat_map(Expr::tensors));
+        }
+    }
+    found
 }
 
 /// Returns the offsets with one bag for each row.
@@ -133,7 +190,7 @@ fn more_than(extent: Option<&Extent>, size: &str) -> Option<u64> {
 }
 
 /// Returns the elements of a tensor of offsets.
-fn integers(instance: &Instance, tensor: &Declared) -> Vec<u64> {
+pub(super) fn integers(instance: &Instance, tensor: &Declared) -> Vec<u64> {
     let Some(data) = instance.tensors.get(&tensor.name) else { return Vec::new() };
     let at = |position| u64::try_from(data.get(position)?.as_i64()?).ok();
     (0..data.len()).map_while(at).collect()
@@ -185,13 +242,6 @@ fn independent(model: &Model) -> Checked<String> {
             return refuse(model.tensor(used.offsets).span, label, help);
         }
     }
-    for used in model.index_uses() {
-        if more_than(Some(&used.rows), size).is_some() {
-            let indices = model.tensor(used.indices);
-            let label = format!("looks up rows among the `{size}` that are divided");
-            return refuse(indices.span, label, help);
-        }
-    }
     for statement in &model.statements {
         let target = model.tensor(statement.target);
         let divided = |expr: &Expr| more_than(expr.shape.first(), size).is_some();
@@ -203,6 +253,11 @@ fn independent(model: &Model) -> Checked<String> {
         if statement.value.walk().any(|expr| expr.kernel() == Some(Kernel::Lowered)) {
             let label = "rules alone say what this is".to_owned();
             let help = "of such an operation it is not known which rows depend on each other";
+            return refuse(target.span, label, help);
+        }
+        let scatters = |expr: &Expr| matches!(expr.kernel(), Some(Kernel::Scatter(_)));
+        if statement.value.walk().any(|expr| scatters(expr) && divided(expr)) {
+            let label = format!("adds to rows among the `{size}` that are divided, in any order");
             return refuse(target.span, label, help);
         }
         if statement.value.walk().any(mixes) {
@@ -217,6 +272,9 @@ fn independent(model: &Model) -> Checked<String> {
 impl Rows {
     /// Returns rows of the given work.
     pub(super) fn weighing(weights: Vec<u64>) -> Rows {
-        Rows { size: "rows".to_owned(), weights }
+        let none = BTreeSet::new;
+        let (looked_up, exchanged, lookups) = (none(), none(), none());
+        let (size, own) = ("rows".to_owned(), Vec::new());
+        Rows { size, looked_up, exchanged, own, lookups, weights }
     }
 }

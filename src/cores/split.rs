@@ -3,12 +3,11 @@
 use super::rows::Rows;
 use clap::ValueEnum;
 use ember_sim::Division;
-use ember_targets::dlc::Program;
 use std::cmp::Reverse;
 use std::ops::Range;
 
 /// The parts that a core has, if it has several: each costs the start of a program, and more of them are more even.
-const PARTS: u64 = 8;
+pub(super) const PARTS: u64 = 8;
 
 /// A way to divide rows among cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -23,12 +22,23 @@ pub(crate) enum Split {
     LongestFirst,
     /// Parts of equally many rows, each taken by the core that is free first.
     Queue,
+    /// Some columns of rows in a row for each core: as many slices as divide the cores, of whole lines of memory.
+    Columns,
+    /// Equally many lookups in a row for each core: long rows at the borders are cut, and their pieces added.
+    Cut,
 }
 
 impl Split {
     /// All of them, in the order of tables.
-    pub(crate) const ALL: [Split; 5] =
-        [Split::Contiguous, Split::Interleaved, Split::NonZeros, Split::LongestFirst, Split::Queue];
+    pub(crate) const ALL: [Split; 7] = [
+        Split::Contiguous,
+        Split::Interleaved,
+        Split::NonZeros,
+        Split::LongestFirst,
+        Split::Queue,
+        Split::Columns,
+        Split::Cut,
+    ];
 
     /// Returns the name.
     pub(crate) fn name(self) -> &'static str {
@@ -38,19 +48,23 @@ impl Split {
             Split::NonZeros => "non-zeros",
             Split::LongestFirst => "longest-first",
             Split::Queue => "queue",
+            Split::Columns => "columns",
+            Split::Cut => "cut",
         }
     }
 
-    /// Divides the rows of a program.
-    pub(super) fn divide(self, rows: &Rows, program: &Program, cores: u64) -> Division {
+    /// Divides rows, each as a whole.
+    pub(super) fn divide(self, rows: &Rows, cores: u64) -> Division {
         let (own, shared) = match self {
             Split::Contiguous => (each(evenly(rows.count(), cores)), Vec::new()),
             Split::Interleaved => (dealt(evenly(rows.count(), cores * PARTS), cores), Vec::new()),
-            Split::NonZeros => (each(lightest(rows, cores)), Vec::new()),
+            Split::NonZeros | Split::Columns | Split::Cut => {
+                (each(lightest(rows, cores)), Vec::new())
+            }
             Split::LongestFirst => (longest_first(rows, cores), Vec::new()),
             Split::Queue => (vec![Vec::new(); cores as usize], evenly(rows.count(), cores * PARTS)),
         };
-        number(rows.sizes_of(program), own, shared)
+        number(own, shared)
     }
 
     /// Returns the most work that a core has in a division, and the parts of that core, if each core does the same work in
@@ -87,7 +101,7 @@ fn dealt(parts: Vec<Range<u64>>, cores: u64) -> Vec<Vec<Range<u64>>> {
 }
 
 /// Cuts rows in order into as many parts as cores, the heaviest of which is as light as possible.
-fn lightest(rows: &Rows, cores: u64) -> Vec<Range<u64>> {
+pub(super) fn lightest(rows: &Rows, cores: u64) -> Vec<Range<u64>> {
     let total: u64 = rows.weights().iter().sum();
     let heaviest = rows.weights().iter().max().copied().unwrap_or(0);
     let (mut low, mut high) = (heaviest.max(total.div_ceil(cores)), total);
@@ -153,11 +167,7 @@ fn joined(mut parts: Vec<Range<u64>>) -> Vec<Range<u64>> {
 }
 
 /// Numbers parts without those that have no rows.
-fn number(
-    sizes: Vec<(ember_targets::dlc::SizeId, u64)>,
-    own: Vec<Vec<Range<u64>>>,
-    shared: Vec<Range<u64>>,
-) -> Division {
+fn number(own: Vec<Vec<Range<u64>>>, shared: Vec<Range<u64>>) -> Division {
     let mut parts = Vec::new();
     let mut number = |of: Vec<Range<u64>>| -> Vec<usize> {
         let some = of.into_iter().filter(|part| !part.is_empty());
@@ -172,7 +182,7 @@ fn number(
     if parts.is_empty() {
         parts.push(0..0);
     }
-    Division { sizes, parts, own, shared }
+    Division { parts, own, shared, ..Division::undivided(0) }
 }
 
 #[cfg(test)]
@@ -184,9 +194,8 @@ mod tests {
         fn every_row_is_in_one_part(lengths: Vec<u8>, cores: u8) -> bool {
             let cores = u64::from(cores % 12) + 1;
             let rows = Rows::weighing(lengths.iter().map(|n| u64::from(*n) + 1).collect());
-            let program = Program::default();
             Split::ALL.into_iter().all(|split| {
-                let division = split.divide(&rows, &program, cores);
+                let division = split.divide(&rows, cores);
                 let numbers = division.own.iter().flatten().chain(&division.shared);
                 let mut all: Vec<u64> =
                     numbers.flat_map(|part| division.parts[*part].clone()).collect();

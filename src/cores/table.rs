@@ -32,18 +32,23 @@ pub(crate) fn text(cores: &Cores) -> String {
 
 /// Returns the best split of each number of cores beside the bound.
 fn best(cores: &Cores) -> String {
-    let mut table = narrow(&["cores", "split", "cycles", "bound", "of bound", "balance"]);
+    let mut header = vec!["cores", "split", "cycles", "bound", "of bound", "balance"];
+    let meet = cores.cores.iter().flat_map(|count| &count.splits).any(|split| split.barriers > 0);
+    header.extend(meet.then_some("barriers"));
+    let mut table = narrow(&header);
     for count in &cores.cores {
         let best = count.best();
         let split = best.map_or("WRONG", |best| if count.cores == 1 { "-" } else { &best.split });
-        table.add_row([
+        let mut row = vec![
             count.cores.to_string(),
             split.to_owned(),
             best.and_then(|best| best.cycles).map_or_else(|| "-".to_owned(), grouped),
             grouped(count.bound_cycles),
             percent(best.and_then(|best| best.of_bound)),
             percent(best.and_then(|best| best.balance)),
-        ]);
+        ];
+        row.extend(meet.then(|| percent(best.and_then(|best| best.at_barriers))));
+        table.add_row(row);
     }
     table.to_string()
 }
@@ -105,7 +110,14 @@ fn verdict(count: &super::Count) -> String {
         _ => format!(" where {expected} was estimated"),
     };
     let program = &best.program_for;
-    format!("{cores} cores: {name}{gain}{estimate}, with the program for {program}{bound}.")
+    let barriers = match best.barriers {
+        0 => String::new(),
+        1 => " and a barrier".to_owned(),
+        n => format!(" and {n} barriers"),
+    };
+    format!(
+        "{cores} cores: {name}{gain}{estimate}, with the program for {program}{barriers}{bound}."
+    )
 }
 
 fn percent(x: Option<f64>) -> String {

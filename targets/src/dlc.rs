@@ -215,6 +215,11 @@ pub struct Addr<I> {
 }
 
 impl<I> Addr<I> {
+    /// Iterates over its indices, and the bound of a run's lanes.
+    pub fn expressions(&self) -> impl Iterator<Item = &I> {
+        self.index.iter().chain(self.lanes.iter().map(|lanes| &lanes.limit))
+    }
+
     /// Returns the address of a whole tensor, as a product of matrices has it.
     pub fn whole(tensor: TensorId) -> Addr<I> {
         Addr { tensor, index: Vec::new(), lanes: None }
@@ -426,6 +431,11 @@ impl Program {
             Expr::Broadcast(lanes, x) => Type { dtype: self.type_of(x).dtype, lanes: *lanes },
             Expr::Iota(lanes, _) => Type { dtype: DType::I64, lanes: *lanes },
         }
+    }
+
+    /// Returns the tensors.
+    pub fn ids(&self) -> impl Iterator<Item = TensorId> + use<> {
+        (0..self.tensors.len() as u32).map(TensorId)
     }
 
     /// Returns true if the program has no access half.

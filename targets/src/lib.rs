@@ -15,6 +15,9 @@ pub mod dlc;
 pub mod machine;
 pub mod narrow;
 pub mod print;
+mod steps;
 pub mod tensor;
 mod uses;
 pub mod verify;
+
+pub use steps::Step;

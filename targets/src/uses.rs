@@ -32,6 +32,28 @@ pub(crate) fn action_streams(action: &Action) -> Vec<StreamId> {
 }
 
 impl Program {
+    /// Returns the streams that the access unit's actions use, with those that they are computed from.
+    pub(crate) fn used_streams(&self) -> BTreeSet<StreamId> {
+        let mut used = BTreeSet::new();
+        let mut actions: Vec<&Action> = self.access.iter().collect();
+        let mut open = Vec::new();
+        while let Some(action) = actions.pop() {
+            open.extend(action_streams(action));
+            if let Action::Traverse(unit) = action
+                && let Some(unit) = self.units.get(unit.index())
+            {
+                open.extend([unit.lo, unit.hi]);
+                actions.extend([&unit.beg, &unit.ite, &unit.end].into_iter().flatten());
+            }
+        }
+        while let Some(stream) = open.pop() {
+            if used.insert(stream) {
+                open.extend(stream_inputs(&self.streams[stream.index()].kind));
+            }
+        }
+        used
+    }
+
     /// Returns the streams that load and depend on no unit, each with its tensor: they may be loaded before everything
     /// else.
     pub fn loaded_first(&self) -> Vec<(StreamId, TensorId)> {

@@ -27,6 +27,7 @@ use std::fmt;
 use std::ops::Deref;
 
 pub use overlap::Footprint;
+pub(crate) use summary::written_by;
 
 /// The maximum nesting depth of units, in any program for any target.
 pub const MAX_UNIT_DEPTH: usize = 256;

@@ -10,7 +10,7 @@ use crate::error::SimError;
 use crate::queue::Format;
 use ember_targets::dlc::{Action, Addr, Hint, StreamId, StreamKind, Type, UnitId};
 use ember_targets::machine::Machine;
-use ember_values::scalar::BinaryOp;
+use ember_values::scalar::{BinaryOp, Scalar};
 
 /// The access half. Unit 0 represents the program itself: one iteration that holds the streams of no unit.
 #[derive(Debug)]
@@ -279,7 +279,19 @@ impl Compiler<'_> {
             check_index(self.streams[s].ty, place)?;
             index.push(s);
         }
-        Ok(address(addr, place, 0, index))
+        let from = self.context.from(addr.tensor, || index.first().is_some_and(|s| self.own(*s)));
+        Ok(address(addr, place, (from, self.context.column(addr.tensor)), 0, index))
+    }
+
+    /// Returns true if a stream counts the rows that the program runs on.
+    fn own(&self, stream: usize) -> bool {
+        let program = self.context.program;
+        let StreamKind::IndVar(unit) = program.streams[stream].kind else { return false };
+        let unit = &program.units[unit.index()];
+        let kind = |s: StreamId| program.streams.get(s.index()).map(|s| &s.kind);
+        let Some(StreamKind::Size(size)) = kind(unit.hi) else { return false };
+        let begins = kind(unit.lo) == Some(&StreamKind::Const(Scalar::I64(0)));
+        begins && self.context.division.counts(*size) == Some(0)
     }
 
     fn action(

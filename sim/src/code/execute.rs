@@ -4,7 +4,7 @@ use super::{Address, Context, Product, check_index, check_lanes};
 use crate::core::Port;
 use crate::data::raw;
 use crate::error::SimError;
-use ember_targets::dlc::{Loop, RegisterId, Stmt, Type};
+use ember_targets::dlc::{Expr, Loop, RegisterId, SizeId, Stmt, Type};
 use ember_targets::machine::Core;
 use ember_values::scalar::{BinaryOp, Scalar, UnaryOp};
 use std::collections::BTreeSet;
@@ -168,6 +168,7 @@ pub(crate) fn compile_execute(context: Context<'_>, core: &Core) -> Result<Execu
             mixes: false,
         },
         registers: Vec::new(),
+        rows: Vec::new(),
         varying: None,
         place: "the registers".to_string(),
         depth: 0,
@@ -192,6 +193,8 @@ pub(super) struct Compiler<'a> {
     pub(super) code: ExecuteCode,
     /// The program's registers.
     registers: Vec<Reg>,
+    /// The variables of the loops over the program's own rows that are open.
+    pub(super) rows: Vec<RegisterId>,
     /// The registers that the innermost loop assigns; `None` outside loops, where every value counts as varying.
     pub(super) varying: Option<BTreeSet<RegisterId>>,
     pub(super) place: String,
@@ -262,7 +265,8 @@ impl Compiler<'_> {
                     if let Some(index) = addr.index.first() {
                         let reg = self.expr(index, None)?;
                         check_index(reg.ty, &self.place)?;
-                        *chosen = Some(reg.slot);
+                        let from = self.context.from(addr.tensor, || self.own(index));
+                        *chosen = Some((reg.slot, from));
                     }
                 }
                 let simd = self.core.simd_bytes;
@@ -298,7 +302,14 @@ impl Compiler<'_> {
         assigns(&l.body, &mut assigned);
         let outer = self.varying.replace(assigned);
         self.deeper()?;
+        let open = self.rows.len();
+        let begins = matches!(l.lo, Expr::Const(Scalar::I64(0)));
+        let own = |size: &SizeId| begins && self.context.division.counts(*size) == Some(0);
+        if matches!(&l.hi, Expr::Size(size) if own(size)) {
+            self.rows.push(l.var);
+        }
         self.stmts(&l.body)?;
+        self.rows.truncate(open);
         self.depth -= 1;
         self.varying = outer;
         self.code.insts.push(Inst::Next { var, hi, step: l.step, body: begin + 1, id });

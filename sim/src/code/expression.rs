@@ -148,7 +148,15 @@ impl Compiler<'_> {
             check_index(r.ty, &place)?;
             index.push(Place { slot: r.slot, piece: r.piece });
         }
-        Ok((address(addr, &place, self.address_uops(addr), index), ty))
+        let own = || addr.index.first().is_some_and(|index| self.own(index));
+        let from = self.context.from(addr.tensor, own);
+        let from = (from, self.context.column(addr.tensor));
+        Ok((address(addr, &place, from, self.address_uops(addr), index), ty))
+    }
+
+    /// Returns true if an expression counts the rows that the program runs on.
+    pub(super) fn own(&self, expr: &Expr) -> bool {
+        matches!(expr, Expr::Register(register) if self.rows.contains(register))
     }
 
     /// Returns the number of micro-operations that compute an address: one multiply-add for every leading index if any

@@ -4,6 +4,7 @@ use super::Context;
 use crate::error::SimError;
 use ember_targets::dlc::{Addr, Dim, Expr, TensorDecl, TensorId};
 use ember_values::scalar::DType;
+use std::ops::Range;
 
 /// A product of matrices, or of batches of them, with its blocks.
 #[derive(Debug)]
@@ -20,17 +21,20 @@ pub(crate) struct Product {
     pub(crate) own_b: bool,
     pub(crate) batches: u64,
     pub(crate) rows: u64,
-    pub(crate) columns: u64,
+    /// The columns that are computed, and all that rows of the output have.
+    pub(crate) columns: Range<u64>,
+    pub(crate) stride: u64,
     /// The extent of the folded dimension.
     pub(crate) depth: u64,
     /// The elements of one vector register: the side of an accumulator tile, and the depth of a step.
     pub(crate) side: u64,
     /// The number of tiles in the rows and in the columns of a block.
     pub(crate) tiles: [u64; 2],
-    /// For the output and the operands, the register with the number of the matrix if it is one of a batch, and the
-    /// matrices of the batch.
-    pub(crate) chosen: [Option<usize>; 3],
-    pub(crate) matrices: [u64; 3],
+    /// For the output and the operands, the register with the number of the matrix if it is one of a batch, and the matrix
+    /// that this number counts from.
+    pub(crate) chosen: [Option<(usize, u64)>; 3],
+    /// The first elements of those that are no matrix of a batch.
+    pub(crate) starts: [u64; 3],
     /// The statement, for messages.
     pub(crate) place: String,
 }
@@ -66,11 +70,16 @@ impl Context<'_> {
             return Err(wrong("other types than f32 or f64"));
         }
         let mut shapes = [self.extents(o)?, self.extents(x)?, self.extents(y)?];
-        let mut matrices = [1; 3];
-        for ((shape, matrices), addr) in shapes.iter_mut().zip(&mut matrices).zip(operands) {
+        let mut starts = [0; 3];
+        for ((shape, start), addr) in shapes.iter_mut().zip(&mut starts).zip(operands) {
             match (addr.index.len(), shape.len()) {
-                (0, _) => {}
-                (1, 3) => *matrices = shape.remove(0),
+                (0, _) => {
+                    let row: u64 = shape.iter().skip(1).product();
+                    *start = self.from(addr.tensor, || true) * row;
+                }
+                (1, 3) => {
+                    shape.remove(0);
+                }
                 _ => return Err(wrong("one matrix of what is no batch of matrices")),
             }
         }
@@ -84,7 +93,9 @@ impl Context<'_> {
         if !fits || o_shape != [batch, &[*rows, columns]].concat() {
             return Err(wrong("shapes that do not match"));
         }
-        let (side, tiles) = blocks(simd_bytes, dtype, columns);
+        let (stride, all) = (columns, 0..columns);
+        let columns = self.columns.map_or(all, |own| own.start.min(stride)..own.end.min(stride));
+        let (side, tiles) = blocks(simd_bytes, dtype, columns.end - columns.start);
         // Batches that share `b` are rows of one product.
         let all: u64 = batch.iter().product();
         let (batches, rows) = if own.is_empty() { (1, all * rows) } else { (all, *rows) };
@@ -99,11 +110,12 @@ impl Context<'_> {
             batches,
             rows,
             columns,
+            stride,
             depth: *depth,
             side,
             tiles,
             chosen: [None; 3],
-            matrices,
+            starts,
             place: place.to_owned(),
         })
     }

@@ -64,19 +64,20 @@ impl Multiplication {
             _ => Values::F32(Block::default()),
         });
         let tiles = vec![Ready::default(); product.tiles.iter().product::<u64>() as usize];
-        Multiplication { batch: 0, row: 0, column: 0, depth: 0, first, tiles, values }
+        let column = product.columns.start;
+        Multiplication { batch: 0, row: 0, column, depth: 0, first, tiles, values }
     }
 
     /// Returns the next step; `None` after the last.
     fn step(&self, product: &Product) -> Option<Step> {
         let [rows, columns] = product.block();
-        let some = self.batch < product.batches && product.rows > 0 && product.columns > 0;
+        let some = self.batch < product.batches && product.rows > 0 && !product.columns.is_empty();
         some.then(|| Step {
             batch: self.batch,
             row: self.row,
             rows: rows.min(product.rows - self.row),
             column: self.column,
-            columns: columns.min(product.columns - self.column),
+            columns: columns.min(product.columns.end - self.column),
             depth: self.depth,
             depths: product.side.min(product.depth - self.depth),
             first: self.first,
@@ -91,8 +92,8 @@ impl Multiplication {
         }
         self.depth = 0;
         self.column += step.columns;
-        if self.column >= product.columns {
-            self.column = 0;
+        if self.column >= product.columns.end {
+            self.column = product.columns.start;
             self.row += step.rows;
         }
         if self.row >= product.rows {
@@ -112,17 +113,17 @@ impl Product {
     /// Returns a position in the right operand: at depth `outer` and the step's first column, or, if it is transposed,
     /// at column `outer` and the step's first depth.
     fn b_at(&self, step: &Step, outer: u64) -> u64 {
-        let own = if self.own_b { step.batch * self.depth * self.columns } else { 0 };
+        let own = if self.own_b { step.batch * self.depth * self.stride } else { 0 };
         let batch = step.first[2] + own;
         match self.transposed {
             true => batch + outer * self.depth + step.depth,
-            false => batch + outer * self.columns + step.column,
+            false => batch + outer * self.stride + step.column,
         }
     }
 
     /// Returns the position of a row of the output at the step's first column.
     fn out_at(&self, step: &Step, row: u64) -> u64 {
-        step.first[0] + (step.batch * self.rows + row) * self.columns + step.column
+        step.first[0] + (step.batch * self.rows + row) * self.stride + step.column
     }
 }
 
@@ -160,13 +161,14 @@ impl Sim<'_> {
 
     /// Returns the first elements of the output and of the operands of a product.
     fn first(&self, product: &Product) -> Result<[u64; 3], SimError> {
-        let Product { rows, columns, depth, .. } = *product;
-        let sizes = [rows * columns, rows * depth, depth * columns];
-        let mut first = [0; 3];
+        let Product { rows, stride, depth, .. } = *product;
+        let sizes = [rows * stride, rows * depth, depth * stride];
+        let mut first = product.starts;
         for (at, tensor) in [product.out, product.a, product.b].into_iter().enumerate() {
-            let Some(slot) = product.chosen[at] else { continue };
+            let Some((slot, from)) = product.chosen[at] else { continue };
             // As an unsigned number, a negative one is above every extent.
-            let (matrix, extent) = (self.execution.lanes[slot], product.matrices[at]);
+            let matrix = self.execution.lanes[slot].wrapping_add(from);
+            let extent = self.tensors[tensor].shape.first().copied().unwrap_or(0);
             if matrix >= extent {
                 return Err(SimError::OutOfBounds {
                     tensor: self.tensors[tensor].name.clone(),
@@ -230,7 +232,7 @@ impl Sim<'_> {
                 let tile = (row / product.side * product.tiles[1] + first / product.side) as usize;
                 let n = product.side.min(step.columns - first);
                 let out = &self.tensors[product.out];
-                let (from, to) = out.bytes(out.first + at + first, n);
+                let (from, to) = out.bytes(at + first, n);
                 self.store_span(from, to, tiles[tile]);
             }
         }
@@ -240,7 +242,7 @@ impl Sim<'_> {
     /// Schedules the load of a vector; returns its ready time.
     fn load_vector(&mut self, tensor: usize, position: u64, n: u64) -> Ready {
         let tensor = &self.tensors[tensor];
-        let (from, to) = tensor.bytes(tensor.first + position, n);
+        let (from, to) = tensor.bytes(position, n);
         self.memory.counters.elements += n;
         self.load_span(from, to, Ready::default())
     }
@@ -346,7 +348,7 @@ impl<T: Real> Block<T> {
         for (row, sums) in self.sums.chunks_exact(step.columns as usize).enumerate() {
             self.lanes.clear();
             self.lanes.extend(sums.iter().map(|x| x.raw()));
-            out.write(out.first + product.out_at(step, step.row + row as u64), &self.lanes);
+            out.write(product.out_at(step, step.row + row as u64), &self.lanes);
         }
     }
 }
@@ -360,6 +362,6 @@ fn read<'a, T: Real + 'a>(
     to: impl ExactSizeIterator<Item = &'a mut T>,
 ) {
     lanes.resize(to.len(), 0);
-    from.read(from.first + position, lanes);
+    from.read(position, lanes);
     to.zip(lanes.iter()).for_each(|(to, &raw)| *to = T::of(raw));
 }

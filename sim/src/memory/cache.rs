@@ -1,5 +1,7 @@
 //! One cache: real tags, least-recently-used replacement, dirty lines, and lines still in flight.
 
+use std::ops::Range;
+
 /// The number of guesses of a cache, a power of two.
 const GUESSES: usize = 64;
 
@@ -124,6 +126,16 @@ impl Cache {
         first + oldest
     }
 
+    /// Drops all lines in some ranges that are not dirty.
+    pub(super) fn drop_clean(&mut self, lines: &[Range<u64>]) {
+        let clean = self.tags.iter_mut().zip(&self.state).filter(|(_, state)| **state & 1 == 0);
+        for (tag, _) in clean.filter(|(tag, _)| **tag != 0) {
+            if lines.iter().any(|lines| lines.contains(&(*tag - 1))) {
+                *tag = 0;
+            }
+        }
+    }
+
     /// Drops a line whose newer value is elsewhere.
     pub(super) fn drop_line(&mut self, line: u64) {
         if let Some(entry) = self.search(line) {
@@ -151,6 +163,8 @@ mod tests {
         cache.drop_line(6);
         assert_eq!(cache.find(6), None);
         cache.insert(3, 9, true);
+        cache.drop_clean(&[Range { start: 0, end: 9 }]);
+        assert_eq!((cache.find(8), cache.find(3).is_some()), (None, true), "line 3 is dirty");
         assert_eq!((cache.clean_all(), cache.clean_all()), (vec![(3, 9)], vec![]));
     }
 }

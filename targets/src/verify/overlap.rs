@@ -58,17 +58,18 @@ pub fn check(program: &Program, tree: &Tree, errors: &mut Errors) {
 }
 
 impl Footprint {
-    /// Returns the effects of a whole program as if it had no barrier.
+    /// Returns the effects of a whole program, or of a step of one, as if it had no barrier.
     pub fn of(program: &Program) -> Footprint {
         let mut whole = Footprint::default();
         effects(&program.main, &mut whole);
         program.access.iter().for_each(|action| performs(program, action, &mut whole));
-        for stream in &program.streams {
-            if let StreamKind::Mem { addr, .. } = &stream.kind {
-                whole.loads.insert(addr.tensor);
-            }
-        }
+        program.used_streams().into_iter().for_each(|stream| loads(program, stream, &mut whole));
         whole
+    }
+
+    /// Returns the tensors that either unit reads.
+    pub fn read(&self) -> impl Iterator<Item = TensorId> + '_ {
+        self.loads.union(&self.reads).copied()
     }
 
     /// Returns the tensors that either unit writes.

@@ -1,0 +1,195 @@
+//! The plans of a run: each split of some cores with each program that it may have.
+
+use super::columns::Columns;
+use super::cut::Cut;
+use super::phases::{NoPhases, Phased};
+use super::rows::Rows;
+use super::{Candidate, Programs, Split};
+use ember_compile::pipeline::{Case, Inputs};
+use ember_language::diagnostic::{Checked, Diagnostic};
+use ember_language::rules::Exactness;
+use ember_sim::Division;
+use itertools::Itertools;
+use std::collections::BTreeMap;
+
+/// A program with its phases.
+pub(super) struct Own<'a> {
+    /// Its number among all.
+    number: usize,
+    pub(super) candidate: &'a Candidate,
+    phases: Phased,
+    /// Its phases if columns of products are divided, if it has some.
+    products: Option<Phased>,
+}
+
+/// The programs of a run.
+pub(super) struct Owned<'a> {
+    /// The first as a whole, for one core.
+    alone: Own<'a>,
+    /// Those for all columns.
+    all: Vec<Own<'a>>,
+    /// Those for slices of columns.
+    slices: BTreeMap<u64, Own<'a>>,
+}
+
+impl Owned<'_> {
+    fn have_products(&self) -> bool {
+        self.all.iter().any(|own| own.products.is_some())
+    }
+}
+
+/// A split of some cores with a program.
+pub(super) struct Plan<'a> {
+    pub(super) cores: u64,
+    pub(super) split: Split,
+    pub(super) own: &'a Own<'a>,
+    pub(super) division: Division,
+    /// The rows that are cut, if some are.
+    pub(super) cut: Option<&'a Cut>,
+    /// True if columns of products are divided.
+    pub(super) products: bool,
+}
+
+impl Plan<'_> {
+    /// Returns what distinguishes its run from others.
+    pub(super) fn key(&self) -> (usize, bool, bool, &Division) {
+        (self.own.number, self.cut.is_some(), self.products, &self.division)
+    }
+
+    /// Returns its phases.
+    pub(super) fn phases(&self) -> &Phased {
+        self.own.products.as_ref().filter(|_| self.products).unwrap_or(&self.own.phases)
+    }
+
+    /// Returns the barriers of its run.
+    pub(super) fn barriers(&self) -> usize {
+        self.phases().barriers() + usize::from(self.cut.is_some())
+    }
+}
+
+/// The ways in which several cores may compute a row of a model.
+pub(super) struct Pieces {
+    columns: Option<Columns>,
+    cut: bool,
+}
+
+impl Pieces {
+    pub(super) fn of(inputs: &Inputs, rows: &Rows, exact: Exactness) -> Pieces {
+        let columns = Columns::of(&inputs.model, &inputs.machine);
+        Pieces { columns, cut: Cut::fits(&inputs.model, rows, exact) }
+    }
+
+    /// Returns true if there is a way.
+    pub(super) fn any(&self) -> bool {
+        self.columns.is_some() || self.cut
+    }
+
+    /// Returns the rows cut for each number of cores; an error if nothing else is asked for and cannot be had.
+    pub(super) fn cuts(
+        &self,
+        inputs: &Inputs,
+        case: &Case,
+        rows: &Rows,
+        owned: &Owned<'_>,
+        (cores, splits): (&[u64], &[Split]),
+    ) -> Checked<BTreeMap<u64, Cut>> {
+        let (message, help) = match splits {
+            [Split::Cut] if !self.cut => (
+                "rows of this model are not cut",
+                "a row may be cut if the model is one sum over the lookups of each row, in f32, and `--exact` allows \
+                 other roundings: `reassoc` or `approx`",
+            ),
+            [Split::Columns] if self.columns.is_none() && !owned.have_products() => (
+                "columns of this model are not divided",
+                "columns may be divided if the model combines looked-up rows of one stored table, or its program \
+                 multiplies matrices, and they are a fixed number that takes at least two lines of memory",
+            ),
+            _ => ("", ""),
+        };
+        if !message.is_empty() {
+            return Err(vec![Diagnostic::global(message).with_help(help)]);
+        }
+        if !self.cut || !splits.contains(&Split::Cut) {
+            return Ok(BTreeMap::new());
+        }
+        let several = cores.iter().filter(|cores| **cores > 1);
+        let cut = |cores: &u64| Some((*cores, Cut::of(&inputs.model, rows, case, *cores)?));
+        Ok(several.filter_map(cut).collect())
+    }
+}
+
+/// Returns programs with their phases, without those that cannot be divided; an error if there are no others.
+pub(super) fn owned<'a>(
+    programs: &'a Programs,
+    rows: &Rows,
+    line_bytes: u64,
+) -> Checked<Owned<'a>> {
+    let Programs { candidates, slices, .. } = programs;
+    let [first, ..] = &candidates[..] else {
+        return Err(vec![Diagnostic::global("there is no program to run")]);
+    };
+    let whole = Phased::whole(&first.program, rows);
+    let alone = Own { number: 0, candidate: first, phases: whole, products: None };
+    let own = |(number, candidate): (usize, &'a Candidate)| {
+        let phases = |line_bytes| Phased::of(&candidate.program, rows, line_bytes);
+        let products = phases(Some(line_bytes)).ok().filter(Phased::has_products);
+        Ok(Own { number, candidate, phases: phases(None)?, products })
+    };
+    let (all, not): (Vec<_>, Vec<NoPhases>) =
+        candidates.iter().enumerate().map(own).partition_result();
+    if let (true, Some(why)) = (all.is_empty(), not.first()) {
+        let message = format!("the program cannot be divided among cores: {why}");
+        return Err(vec![Diagnostic::global(message)]);
+    }
+    let numbered = slices.iter().zip(candidates.len()..);
+    let slices = numbered.filter_map(|((slices, candidate), number)| {
+        Some((*slices, own((number, candidate)).ok()?))
+    });
+    Ok(Owned { alone, all, slices: slices.collect() })
+}
+
+/// Returns the plans of some cores.
+pub(super) fn plans<'a>(
+    inputs: &Inputs,
+    rows: &Rows,
+    (owned, cuts, pieces): (&'a Owned<'a>, &'a BTreeMap<u64, Cut>, &Pieces),
+    (cores, splits): (u64, &[Split]),
+) -> Vec<Plan<'a>> {
+    let plan = |split: Split, own: &'a Own<'a>, division: Division| Plan {
+        cores,
+        split,
+        own,
+        division,
+        cut: None,
+        products: false,
+    };
+    if cores == 1 {
+        let split = Split::Contiguous;
+        return vec![plan(split, &owned.alone, split.divide(rows, cores))];
+    }
+    let with_all = |split: Split| match split {
+        Split::Cut => cuts.get(&cores).map(|cut| (split, cut.division.clone(), Some(cut))),
+        _ => Some((split, split.divide(rows, cores), None)),
+    };
+    let sliced = |columns: &Columns, slices: u64| {
+        let own = owned.slices.get(&slices)?;
+        let program = &own.candidate.program;
+        let division = columns.divide(&inputs.model, rows, program, (cores, slices));
+        Some(plan(Split::Columns, own, division))
+    };
+    let columns = |columns| Columns::slices(columns, cores).filter_map(|n| sliced(columns, n));
+    let products = || {
+        let owned = owned.all.iter().filter(|own| own.products.is_some());
+        let division = || Split::Columns.divide(rows, cores);
+        owned.map(move |own| Plan { products: true, ..plan(Split::Columns, own, division()) })
+    };
+    let of = |split: &Split| match split {
+        Split::Columns => pieces.columns.iter().flat_map(columns).chain(products()).collect_vec(),
+        _ => with_all(*split)
+            .into_iter()
+            .cartesian_product(&owned.all)
+            .map(|((split, division, cut), own)| Plan { cut, ..plan(split, own, division) })
+            .collect(),
+    };
+    splits.iter().flat_map(of).collect()
+}
