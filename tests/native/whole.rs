@@ -162,10 +162,15 @@ fn threads_share_loops_whose_iterations_write_different_rows() {
                (store (at a (add (mul i 4) j) l) (load (at a (add (mul i 2) j) l))))))",
             false,
         ),
-        // Rows below the first one's multiple.
+        // Four rows for each iteration, from the last to the first; and one below them.
         (
             "(for i 0 16 1 (for j 0 4 1 (for l 0 16 1
                (store (at a (sub (add (mul i 4) 3) j) l) (load (at x i l))))))",
+            true,
+        ),
+        (
+            "(for i 0 16 1 (for j 0 4 1 (for l 0 16 1
+               (store (at a (sub (add (mul i 3) 3) j) l) (load (at x i l))))))",
             false,
         ),
     ] {

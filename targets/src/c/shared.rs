@@ -4,7 +4,8 @@
 use super::declare::{Block, Declarations};
 use super::statement::last;
 use crate::dlc::{Addr, Expr, Loop, Program, RegisterId, Stmt, TensorId};
-use ember_values::scalar::{BinaryOp, DType, Scalar};
+use ember_values::affine::Affine;
+use ember_values::scalar::{DType, Scalar};
 use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -141,33 +142,19 @@ impl Seen {
     /// Returns an index as a multiple of a variable and the least and the greatest number that is added to it; `None` if
     /// it is no such sum.
     fn span(&self, index: &Expr, var: RegisterId) -> Option<[i64; 3]> {
-        match index {
-            Expr::Register(own) if *own == var => Some([1, 0, 0]),
-            Expr::Register(own) => {
-                let [least, most] = self.ranges.get(own).copied().flatten()?;
-                Some([0, least, most])
-            }
-            Expr::Const(Scalar::I64(n)) => Some([0, *n, *n]),
-            Expr::Binary(BinaryOp::Add, a, b) => {
-                let (a, b) = (self.span(a, var)?, self.span(b, var)?);
-                Some([a[0].checked_add(b[0])?, a[1].checked_add(b[1])?, a[2].checked_add(b[2])?])
-            }
-            Expr::Binary(BinaryOp::Mul, a, b) => {
-                let (own, times) = match (&**a, &**b) {
-                    (own, Expr::Const(Scalar::I64(n))) | (Expr::Const(Scalar::I64(n)), own) => {
-                        (own, *n)
-                    }
-                    _ => return None,
-                };
-                let own = self.span(own, var).filter(|_| times >= 0)?;
-                Some([
-                    own[0].checked_mul(times)?,
-                    own[1].checked_mul(times)?,
-                    own[2].checked_mul(times)?,
-                ])
-            }
-            _ => None,
-        }
+        let form = affine(index)?;
+        let others = form.terms.iter().filter(|(own, _)| **own != var);
+        let start = [form.coefficient(&var), form.constant, form.constant];
+        others.map(|(own, times)| (self.ranges.get(own).copied().flatten(), times)).try_fold(
+            start,
+            |[multiple, least, most], (range, times)| {
+                let [first, last] = range?;
+                let (first, last) = (first.checked_mul(*times)?, last.checked_mul(*times)?);
+                let (least, most) =
+                    (least.checked_add(first.min(last))?, most.checked_add(first.max(last))?);
+                Some([multiple, least, most])
+            },
+        )
     }
 
     /// Returns the rows of the loop with this variable: ragged ones between two consecutive elements of a tensor.
@@ -182,5 +169,15 @@ impl Seen {
             has(&here) && has(&next)
         });
         ragged.map_or(Rows::Even, |(tensor, _)| Rows::Ragged(*tensor))
+    }
+}
+
+/// Returns an index as an affine form of registers, if it is one.
+fn affine(index: &Expr) -> Option<Affine<RegisterId>> {
+    match index {
+        Expr::Register(own) => Some(Affine::variable(*own)),
+        Expr::Const(Scalar::I64(n)) => Some(Affine::constant(*n)),
+        Expr::Binary(op, a, b) => Affine::apply(*op, &affine(a)?, &affine(b)?),
+        _ => None,
     }
 }
