@@ -184,6 +184,8 @@ fn run(case: &Value, folder: &Path) -> BTreeMap<String, [f64; 4]> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/native/measure.py");
     let mut command = Command::new(&python);
     command.arg(script).arg(described).env("OMP_NUM_THREADS", case["threads"].to_string());
+    // Two threads on one processor, where the system may put them, are as slow as one.
+    command.env("OMP_PROC_BIND", (case["threads"] != 1).to_string());
     let output =
         command.output().unwrap_or_else(|error| panic!("`{python}` cannot be run: {error}"));
     let errors = String::from_utf8_lossy(&output.stderr);
