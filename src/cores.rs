@@ -114,10 +114,10 @@ pub(crate) struct Divided {
 
 /// The programs to run.
 pub(crate) struct Programs {
-    /// Those for all columns. Only the first runs on one core; of several cores, each split has the one that is the fastest
-    /// with it.
+    /// The programs for all columns. Only the first runs on one core; of several cores, each split has the one that is
+    /// the fastest with it.
     pub(crate) candidates: Vec<Candidate>,
-    /// Those for slices of columns.
+    /// The programs for slices of columns.
     pub(crate) slices: Slices,
     /// The program that adds the pieces of rows that are cut.
     pub(crate) adder: Program,
@@ -336,8 +336,8 @@ impl Work {
         }
     }
 
-    /// Returns the cycles to expect of a plan, given those of one core for all columns: the bound, or what the core with the most work needs
-    /// if it is as fast as that one; and the start of each of its parts after the first.
+    /// Returns the cycles to expect of a plan, given those of one core for all columns: the bound, or what the core with
+    /// the most work needs if it is as fast as that one; and the start of each of its parts after the first.
     fn estimate(&self, machine: &Machine, rows: &Rows, plan: &Plan<'_>, one: u64) -> u64 {
         let Plan { cores, division, .. } = plan;
         let one = plan.own.candidate.cycles.unwrap_or(one);

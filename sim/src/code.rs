@@ -28,9 +28,9 @@ const MAX_LANES: u32 = 1 << 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Address<I> {
     pub(crate) tensor: usize,
-    /// What the first index counts from: the first row of the part that the program runs on, or 0.
+    /// The row that the first index counts from: the first of the part that the program runs on, or 0.
     pub(crate) from: u64,
-    /// What the last index counts from: the first column of the part, or 0.
+    /// The column that the last index counts from: the first of the part, or 0.
     pub(crate) column: u64,
     /// The indices; for a run, followed by the bound of its active lanes.
     pub(crate) index: Vec<I>,
@@ -141,7 +141,7 @@ pub(crate) struct Context<'a> {
     pub(crate) program: &'a Program,
     /// The values of sizes; of those that count rows, the rows that the program runs on.
     pub(crate) sizes: &'a [i64],
-    /// What counts rows, and the first of those that the program runs on.
+    /// The division, which says what counts rows, and the first row that the program runs on.
     pub(crate) division: &'a Division,
     pub(crate) first: u64,
     /// The columns that the program runs on, if these are not all.

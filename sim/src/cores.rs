@@ -1,7 +1,8 @@
 //! Several cores, each with its access unit and private caches, in front of one last-level cache and main memory.
 //!
-//! Rows are divided, not programs: each core runs the whole program on some of the rows as though they were all. Cores take turns, the one that is furthest behind first, so that what they share sees requests nearly in time
-//! order. Programs that follow each other are separated by a barrier.
+//! Rows are divided, not programs: each core runs the whole program on some of the rows as though they were all. Cores
+//! take turns, the one that is furthest behind first, so that what they share sees requests nearly in time order.
+//! Programs that follow each other are separated by a barrier.
 
 mod division;
 

@@ -18,7 +18,7 @@ use thiserror::Error;
 pub(super) struct Phased {
     /// The program of each phase.
     pub(super) programs: Vec<Program>,
-    /// What cores divide in each phase.
+    /// The work of each phase.
     work: Vec<Work>,
     /// The tensors of which rows are looked up.
     looked_up: Vec<TensorId>,
@@ -26,7 +26,7 @@ pub(super) struct Phased {
     sizes: Vec<(SizeId, u64)>,
 }
 
-/// What cores divide in a phase.
+/// The work that cores divide in a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Work {
     /// Rows; each part has a copy of some tensors.

@@ -26,9 +26,9 @@ pub(super) struct Own<'a> {
 pub(super) struct Owned<'a> {
     /// The first as a whole, for one core.
     alone: Own<'a>,
-    /// Those for all columns.
+    /// The programs for all columns.
     all: Vec<Own<'a>>,
-    /// Those for slices of columns.
+    /// The programs for slices of columns.
     slices: BTreeMap<u64, Own<'a>>,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Rows {
     pub(super) size: String,
     /// The tensors of which rows of any number are looked up.
     pub(super) looked_up: BTreeSet<String>,
-    /// Those of them that the model computes, and computed tensors of lookups that are looked up.
+    /// The looked-up tensors that the model computes, and the computed tensors by which it looks rows up.
     pub(super) exchanged: BTreeSet<String>,
     /// The offsets with one bag for each row.
     pub(super) own: Vec<OffsetsUse>,

@@ -59,7 +59,8 @@ pub(super) struct Seen {
     pub accesses: BTreeMap<TensorId, Vec<Addr<Expr>>>,
     /// True if it multiplies whole matrices.
     pub matmul: bool,
-    /// The least and the greatest value of the variables of its loops, where constants decide them.
+    /// The least and the greatest value of the variables of its loops, where constants decide them. Behind its loop no
+    /// variable is read that is not set as well, which the verifier checks.
     ranges: BTreeMap<RegisterId, Option<[i64; 2]>>,
 }
 
