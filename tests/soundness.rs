@@ -13,13 +13,17 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// A third of what `verify` makes of every rule if nothing else is said; `ember-rewrite verify rules/ rules/equiv/` is the
+/// whole sweep. Of the wrong rules in `tests/unsound/`, so many refute 68 of 75, and three times as many 72.
+const INSTANCES: usize = 500;
+
 /// Wrong rules are few, and may be wrong only in rare cases.
 const REFUTING: Options =
     Options { seed: 1, least: 100, instances: 60_000, most: 60_000, exhaustive: 3, programs: 0 };
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let sound = Options::default();
+    let sound = Options { instances: INSTANCES, ..Options::default() };
     println!("seed {}", sound.seed);
     let mut trials = Vec::new();
 
