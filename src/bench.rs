@@ -5,6 +5,7 @@
 
 mod compare;
 mod plot;
+mod pooled;
 mod row;
 mod table;
 
@@ -111,6 +112,7 @@ pub fn run(sources: &mut Sources, bench: &Bench, line: &Line) -> Checked<Done> {
         rows.push(row);
     }
     let mut text = table::table(&rows);
+    text += &pooled::text(&rows);
     if let Some(published) = &published {
         text += &published.report(&rows);
     }

@@ -1,18 +1,20 @@
 //! The main job: compiles a model to every program from the coupled loop nest to the best that the search finds, runs
 //! them on the same data, and compares them with the reference and the physical bound.
 
-use crate::report::{Ablation, Best, GroupReport, MATTERS, PreparedReport, Record, Report, Times};
+use crate::pool::Pool;
+use crate::report::{Ablation, Best, GroupReport, PreparedReport, Record, Report, Times};
+use crate::worth::{ablation, without};
 use ember_compile::demand::{Spared, demand};
 use ember_compile::dlc_text::DlcText;
-use ember_compile::groups::{Chooser, Chosen, ChosenGroup, Enough, Plan, Searched, Unfinished};
-use ember_compile::pipeline::{Case, Failure, Inputs, Options, goal, search_without, simulate};
+use ember_compile::groups::{Chosen, ChosenGroup, Plan, Searched, Unfinished};
+use ember_compile::pipeline::{Case, Failure, Inputs, Options, simulate};
 use ember_compile::preparation::prepare;
 use ember_host::threads;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
 use ember_language::rules::{Exactness, Schedule};
 use ember_model::{IndexUse, OffsetsUse, TensorId};
-use ember_sim::{Bound, CoreKind, Outcome, Recording, Values, bound};
+use ember_sim::{Bound, CoreKind, Outcome, Recording, bound};
 use ember_targets::dlc::Program;
 use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
@@ -22,7 +24,6 @@ use ember_tools::tables::EGraphReport;
 use ember_tools::trace::{self, GroupTrace};
 use ember_tools::tuning::{Attempt, Tuning};
 use ember_values::capability::Capabilities;
-use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -57,9 +58,6 @@ fn baselines(inputs: &Inputs, scope: Scope) -> Vec<Baseline> {
     let wanted = wanted.into_iter();
     wanted.filter(|baseline| inputs.book.schedule(baseline.schedule).is_some()).collect()
 }
-
-/// The slowdown from which on a rule set counts as required: programs without it are not run for longer.
-const REQUIRED: u64 = 3;
 
 /// The extent of the main job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +162,7 @@ pub fn run(
         || run_on(CoreKind::InOrder),
         || rayon::join(|| run_on(CoreKind::OutOfOrder), search),
     );
-    let Sought { best, chosen, searched: found, outcome, ablation } = searched?;
+    let Sought { best, chosen, searched: found, outcome, ablation, pool } = searched?;
     let mut outcomes: Vec<_> =
         out_of_order.into_iter().zip(in_order).map(|(a, b)| a.or(b)).collect();
     outcomes.push(outcome);
@@ -197,6 +195,7 @@ pub fn run(
             bound_by: bound.bound_by.name().to_owned(),
             assumptions: assumptions(inputs),
             ablation,
+            pooled: pool.map(|pool| pool.judged(inputs, &judge)),
             groups: groups(inputs, &chosen),
         },
         preparation: prepared.collect(),
@@ -266,9 +265,12 @@ struct Sought {
     outcome: Option<Result<Outcome, Failure>>,
     /// The worth of each rule set.
     ablation: Vec<Ablation>,
+    /// The programs of other searches that it was chosen from, if they are pooled.
+    pool: Option<Pool>,
 }
 
-/// Searches for the best program of a schedule, runs it, and leaves out each rule set if the scope asks for it.
+/// Searches for the best program of a schedule, runs it, and leaves out each rule set if the scope or the pool asks for
+/// it.
 fn search(
     tuning: &Tuning<'_>,
     schedule: &Schedule,
@@ -280,15 +282,34 @@ fn search(
     let attempt = tuning.best_of(schedule, line)?;
     let chosen = attempt.program(inputs, schedule)?.clone();
     let name = schedule.name.as_str();
-    let best = contender(name, CoreKind::OutOfOrder, inputs, schedule, &attempt);
+    let mut best = contender(name, CoreKind::OutOfOrder, inputs, schedule, &attempt);
     let searched = attempt.searched;
     line.say("simulating, and leaving out each rule set");
-    let ablated = || match scope {
-        Scope::Whole => ablation(tuning, schedule, &searched, &chosen, line),
-        _ => Ok(Vec::new()),
+    let left_out = || without(tuning, schedule, &searched, &chosen, line);
+    if tuning.options.pool {
+        let withouts = left_out()?;
+        let pool = Pool::of(tuning, schedule, &chosen, &withouts, line)?;
+        let chosen = match pool.better() {
+            None => chosen,
+            Some(other) => {
+                best.program = Ok(other.chosen.program.program().clone());
+                best.exact = other.exactness;
+                best.rules.clone_from(&other.fired);
+                other.chosen.clone()
+            }
+        };
+        let (outcome, ablation) =
+            rayon::join(|| run(&best), || ablation(tuning, &chosen, &withouts));
+        return Ok(Sought { best, chosen, searched, outcome, ablation, pool: Some(pool) });
+    }
+    let ablated = || -> Checked<Vec<Ablation>> {
+        match scope {
+            Scope::Whole => Ok(ablation(tuning, &chosen, &left_out()?)),
+            _ => Ok(Vec::new()),
+        }
     };
     let (outcome, ablation) = rayon::join(|| run(&best), ablated);
-    Ok(Sought { best, chosen, searched, outcome, ablation: ablation? })
+    Ok(Sought { best, chosen, searched, outcome, ablation: ablation?, pool: None })
 }
 
 fn millis(time: Duration) -> f64 {
@@ -408,57 +429,6 @@ fn record(
         Err(failure) => record.fail(&failure),
     }
     record
-}
-
-/// Measures the worth of each rule set of the schedule: the cycles of the best program without it. The programs of rivals
-/// that rules of the set had a part in are left out, too.
-fn ablation(
-    tuning: &Tuning<'_>,
-    schedule: &Schedule,
-    searched: &Searched,
-    chosen: &Chosen,
-    line: &Line,
-) -> Checked<Vec<Ablation>> {
-    let Tuning { inputs, case, statistics, options, .. } = tuning;
-    let machine = &inputs.machine;
-    let rules = schedule.rules();
-    let allowed = rules.iter().filter(|rule| inputs.compiled[**rule].exact <= options.exact);
-    let sets: Vec<usize> = allowed.map(|rule| inputs.book.rules[*rule].set).unique().collect();
-    let with = case.rank(&chosen.program, machine).map_or(u64::MAX, |measure| measure.cycles);
-    let most = with.saturating_mul(REQUIRED);
-    let rank = options.rank.then_some(*case);
-    let mut chooser = Chooser::new(inputs, rank, goal(&inputs.book, schedule));
-    chooser.cycles = most;
-    chooser.enough = Some(Enough { chosen, within: MATTERS });
-    let rivals = tuning.rivals(schedule, line)?;
-    let fired = |set: usize, searched: &Searched| {
-        let in_set = |rule: &&str| inputs.book.rule(rule).is_some_and(|rule| rule.set == set);
-        searched.fired().iter().any(in_set)
-    };
-    let ablations = threads::map(&sets, |set| {
-        let (taking_part, others): (Vec<_>, Vec<_>) =
-            rivals.iter().partition(|rival| fired(*set, &rival.searched));
-        let chosen = if taking_part.is_empty() && !fired(*set, searched) {
-            Ok(chosen.clone())
-        } else {
-            let others: Vec<_> = others.iter().filter_map(|r| r.chosen.as_ref().ok()).collect();
-            let found = search_without(inputs, statistics, options, schedule, *set, searched);
-            chooser.choose_among(&found, &others)
-        };
-        let without = chosen.map_err(|none| none.rejected).and_then(|without| {
-            case.rank_within(&without.program, machine, most, Values::Integers)
-                .map_err(|why| vec![why])
-        });
-        let cycles = without.as_ref().ok().map(|measure| measure.cycles);
-        let longer = without.is_err_and(|why| why.iter().any(|why| why.takes_more_than(most)));
-        Ablation {
-            rules: inputs.book.sets[*set].name.to_string(),
-            cycles,
-            slowdown: cycles.map(|cycles| cycles as f64 / with.max(1) as f64),
-            more_than: longer.then_some(REQUIRED as f64),
-        }
-    });
-    Ok(ablations)
 }
 
 /// Returns the fewest cycles that the machine needs for the model's demand on memory and units, and the number of table

@@ -47,6 +47,7 @@ mod html;
 pub mod job;
 mod journal;
 mod native;
+mod pool;
 mod report;
 mod results;
 mod shipped;
@@ -55,6 +56,7 @@ pub mod single;
 pub mod sweep;
 mod trial;
 mod tune;
+mod worth;
 
 pub use compiler::{Compiled, Compiler, Error, Run, Verdict, read};
 pub use symbolic_expressions;

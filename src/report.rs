@@ -15,6 +15,7 @@ use ember_tools::tables::EGraphReport;
 use ember_tools::trace::GroupTrace;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::fmt;
 
 pub(crate) use tables::MATTERS;
 pub use tables::{one, text};
@@ -219,6 +220,9 @@ pub struct Best {
     pub assumptions: Vec<String>,
     /// The worth of each rule set.
     pub ablation: Vec<Ablation>,
+    /// The programs of other searches that it was chosen from; only if programs are pooled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pooled: Option<PooledReport>,
     /// The groups of statements that were searched together, if there are several.
     #[serde(skip_serializing_if = "is_one")]
     pub groups: Vec<GroupReport>,
@@ -252,6 +256,42 @@ pub struct Ablation {
     /// A ratio that every program without it exceeds. Their runs were stopped there, and their cycles are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more_than: Option<f64>,
+}
+
+/// The programs of all schedules and of the searches without a rule set, which are candidates for the whole. That one of
+/// them is the best is a defect of the search.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct PooledReport {
+    /// The search that found the best program; `null` if it is the schedule's own.
+    pub by: Option<PooledSearch>,
+    /// Cycles of the schedule's own program.
+    pub own_cycles: Option<u64>,
+    /// The other searches that found a program.
+    pub searches: Vec<PooledSearch>,
+}
+
+/// A search beside that of the schedule: by another schedule, or without a rule set.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct PooledSearch {
+    /// The other schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
+    /// The omitted rule set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without: Option<String>,
+    /// Cycles of its program on the data that programs are judged on; missing if they are more than 1.1 times those of
+    /// the schedule's own program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<u64>,
+}
+
+impl fmt::Display for PooledSearch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.schedule, &self.without) {
+            (_, Some(rules)) => write!(f, "without {rules}"),
+            (schedule, None) => f.write_str(schedule.as_deref().unwrap_or_default()),
+        }
+    }
 }
 
 /// Milliseconds by stage.

@@ -2,7 +2,7 @@
 
 use super::compare::Beside;
 use crate::gpu;
-use crate::report::{Record, Report};
+use crate::report::{PooledReport, Record, Report};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -40,6 +40,9 @@ pub struct Row {
     pub llc_accesses_per_thousand_elements: Programs<f64>,
     /// The part of those accesses that are loads by the access unit, by hint.
     pub llc_loads_per_thousand_elements: Programs<Loads>,
+    /// The programs of other searches that `search` was chosen from; only if programs are pooled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pooled: Option<PooledReport>,
     /// The published speedups of the workload, if a comparison was requested.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub published: Programs<Beside>,
@@ -193,6 +196,7 @@ impl Row {
                     (r.name.clone(), Loads { temporal, non_temporal })
                 })
                 .collect(),
+            pooled: report.best.pooled.clone(),
             published: BTreeMap::new(),
             published_llc_loads: BTreeMap::new(),
             gpus: Vec::new(),
@@ -218,6 +222,7 @@ impl Row {
             utilisation: BTreeMap::new(),
             llc_accesses_per_thousand_elements: BTreeMap::new(),
             llc_loads_per_thousand_elements: BTreeMap::new(),
+            pooled: None,
             published: BTreeMap::new(),
             published_llc_loads: BTreeMap::new(),
             gpus: Vec::new(),

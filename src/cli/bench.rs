@@ -71,6 +71,10 @@ pub(super) struct BenchArgs {
     /// schedule says, or 12].
     #[arg(long, value_name = "N")]
     candidates: Option<usize>,
+    /// Chooses from the programs of all schedules and of the searches without a rule set, too, and prints which of those
+    /// searches find better programs than the one with all rules.
+    #[arg(long)]
+    pool: bool,
     /// Write what is printed to a file.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -97,6 +101,7 @@ impl BenchArgs {
                 seed: self.seed,
                 tune_seed: self.tune_seed,
                 candidates: self.candidates.map(|candidates| candidates.max(1)),
+                pool: self.pool,
                 ..Options::default()
             },
         };

@@ -87,6 +87,10 @@ pub(super) struct Common {
     /// many of programs to compare with [default: what the schedule says, or 12].
     #[arg(long, value_name = "N")]
     pub candidates: Option<usize>,
+    /// Also choose from the whole programs of all schedules, and of the searches without a rule set; takes several
+    /// times as long.
+    #[arg(long, conflicts_with_all = ["no_rank", "emit", "emit_after"])]
+    pub pool: bool,
     #[command(flatten)]
     pub set: Set,
     /// The most cycles that a program may run.
@@ -176,6 +180,7 @@ impl Common {
             inputs: self.inputs.clone().map(Arrays::File),
             rank: !self.no_rank,
             threads: self.threads,
+            pool: self.pool,
         }
     }
 }

@@ -98,6 +98,12 @@ fn native_job(
             "`--timeline` shows what a simulator records, and this machine is not simulated";
         return Err(vec![Diagnostic::global(message).with_help("choose another `--target`")]);
     }
+    if common.pool {
+        let error = Diagnostic::global(
+            "`--pool` ranks programs in a simulator, and this machine is not simulated",
+        );
+        return Err(vec![error.with_help("choose another `--target`")]);
+    }
     let mut done = native::run(inputs, options, found, line)?;
     if let Some(path) = &common.html {
         let options = Options { schedule: done.report.best.schedule.clone(), ..options.clone() };
@@ -235,6 +241,7 @@ fn kernel_job(sources: &mut Sources, path: &Path, common: &Common) -> Checked<Ex
         ("--inputs", common.inputs.is_some()),
         ("--expect", common.expect.is_some()),
         ("--trace", common.trace),
+        ("--pool", common.pool),
     ];
     if let Some((option, _)) = of_run.into_iter().find(|(_, given)| *given) {
         let error = Diagnostic::global(format!("`{option}` needs a model: a kernel has no data"));

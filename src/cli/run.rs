@@ -105,6 +105,10 @@ fn run_program(
             error.with_help("the main job writes one: leave out `run` and the program"),
         ]);
     }
+    if common.pool {
+        let error = Diagnostic::global("`run` chooses no program");
+        return Err(vec![error.with_help("leave out `--pool`, or `run` and the program")]);
+    }
     let expected = expected(sources, common, &inputs)?;
     let core = core.kind();
     let recorded = common.timeline.is_some();

@@ -1,7 +1,7 @@
 //! The readable report: the program, the tables and the lines between them, within 80 columns. `columns.md` explains
 //! every column, for the command and for the book.
 
-use super::{Ablation, GroupReport, PreparedReport, Record, Report, RunReport};
+use super::{Ablation, Best, GroupReport, PreparedReport, Record, Report, RunReport};
 use crate::results::Compared;
 use ember_sim::UnitStats;
 use ember_targets::dlc::Program;
@@ -46,6 +46,7 @@ pub fn text(report: &Report, program: &Program) -> String {
             units(&report.best.record)
         ),
         worth(&report.best.ablation),
+        pooled(&report.best),
         report.trace.as_deref().map(trace::print).unwrap_or_default(),
         groups(&report.best.groups),
         expected(&report.expected),
@@ -203,6 +204,23 @@ fn worth(ablation: &[Ablation]) -> String {
         1 => format!("{table}\n1 other rule set is worth less than 0.5 %"),
         n => format!("{table}\n{n} other rule sets are worth less than 0.5 % each"),
     }
+}
+
+/// Returns what the pool of programs was needed for; nothing if there is none.
+fn pooled(best: &Best) -> String {
+    let Some(pooled) = &best.pooled else { return String::new() };
+    let searches = pooled.searches.len();
+    let Some(by) = &pooled.by else {
+        return wrapped(&format!(
+            "The pool was not needed: none of {searches} other searches has a better program."
+        ));
+    };
+    let own = pooled.own_cycles.map_or_else(|| "no end".to_owned(), grouped);
+    wrapped(&format!(
+        "The pool was needed, which is a defect of the search: the best of {searches} other programs is that of the \
+         search `{by}`. The program of `{}` itself takes {own} cycles.",
+        best.record.name
+    ))
 }
 
 /// Returns the table of the groups of statements that were searched, if there are several.

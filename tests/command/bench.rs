@@ -51,3 +51,29 @@ fn the_tables_fit_a_terminal() {
     let wide: Vec<&str> = ran.out.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(wide.is_empty(), "{wide:#?}");
 }
+
+/// Chosen from the pool, no program is worse than that of another search on the data that it is chosen on, and the report
+/// says whether the search found it itself.
+#[test]
+fn no_other_search_beats_the_pool() {
+    let mut needed = 0;
+    for candidates in ["12", "1"] {
+        let words = ["bench", "--filter", "^(KG_biokg|MP_com-Youtube)$", "--scale", "0.05"];
+        let more = ["--pool", "--seed", "1", "--tune-seed", "1", "--candidates", candidates];
+        let ran = ember(&[&words[..], &more, &["--json"]].concat());
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:#?}");
+        for row in ran.json()["workloads"].as_array().expect("a list") {
+            let (best, pooled) = (row["cycles"]["search"].as_u64(), &row["pooled"]);
+            let own = pooled["own_cycles"].as_u64();
+            assert_eq!(pooled["by"].is_null(), best == own, "{pooled}");
+            needed += usize::from(best < own);
+            let searches = pooled["searches"].as_array().expect("searches");
+            let names = |key: &str| searches.iter().filter(|s| s[key].is_string()).count();
+            assert!(names("schedule") >= 5 && names("without") >= 10, "{pooled}");
+            for search in searches.iter().filter(|search| search["cycles"].is_u64()) {
+                assert!(search["cycles"].as_u64() >= best, "{search}: {row}");
+            }
+        }
+    }
+    assert!(needed > 0, "a search that simulates one candidate misses some programs");
+}

@@ -27,6 +27,7 @@ pub mod coupled;
 pub mod decouple;
 pub mod demand;
 pub mod dlc_text;
+pub mod estimates;
 pub mod groups;
 pub mod machines;
 pub mod models;

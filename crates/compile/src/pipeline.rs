@@ -71,6 +71,8 @@ pub struct Options {
     pub rank: bool,
     /// The threads of a program in C.
     pub threads: u32,
+    /// True if the whole programs of all schedules, and of the searches without a rule set, are candidates, too.
+    pub pool: bool,
 }
 
 /// The number of best candidates that the simulator ranks, if neither the user nor the schedule says one.
@@ -100,6 +102,7 @@ impl Default for Options {
             inputs: None,
             rank: true,
             threads: 1,
+            pool: false,
         }
     }
 }

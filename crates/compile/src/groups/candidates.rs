@@ -167,10 +167,32 @@ impl Chooser<'_> {
         plan.groups.len() > 1 && self.cycles < u64::MAX && whole > self.far()
     }
 
+    /// Returns the program of a candidate for one group.
+    pub fn program_of(
+        &self,
+        plan: &Plan,
+        at: usize,
+        candidate: &Candidate,
+    ) -> Result<Verified, NoProgram> {
+        self.lower(&plan.term(at, &candidate.term), &plan.groups[at].context)
+    }
+
+    /// Returns the cycles of a candidate's program, which computes integers alone.
+    pub fn cycles_of(
+        &self,
+        plan: &Plan,
+        at: usize,
+        candidate: &Candidate,
+    ) -> Result<u64, NoProgram> {
+        let task = Task { plan, at, own: &[], others: Vec::new(), enough: None };
+        let ranked = self.measured(&task, candidate, self.cycles, Values::Integers)?;
+        Ok(ranked.cycles())
+    }
+
     /// Returns a candidate of one group with its program, which is not run.
     fn unmeasured(&self, task: &Task<'_>, candidate: &Candidate) -> Result<Ranked, NoProgram> {
         let Task { plan, at, .. } = *task;
-        let program = self.lower(&plan.term(at, &candidate.term), &plan.groups[at].context)?;
+        let program = self.program_of(plan, at, candidate)?;
         let computed = &self.inputs.model.computed;
         let is_early = |(_, tensor): &(_, TensorId)| {
             let name = &program.program().tensors[tensor.index()].name;
