@@ -10,7 +10,9 @@
 //! assert!(Machine::parse("name = 1").is_err());
 //! ```
 
+pub mod addresses;
 pub mod c;
+pub mod contract;
 pub mod dlc;
 pub mod machine;
 pub mod narrow;

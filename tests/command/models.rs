@@ -3,7 +3,7 @@
 
 use crate::common::{OPT, best, case, inputs, judged, model, options, root};
 use ember_compile::cost::Goal;
-use ember_compile::groups::{Chosen, Plan};
+use ember_compile::groups::{Chosen, Group, Plan};
 use ember_compile::pipeline::{self, Case, Inputs, store};
 use ember_compile::workload::Statistics;
 use ember_interpret::Interpreter;
@@ -136,6 +136,15 @@ fn statements_that_share_an_index_stream_are_searched_together() {
     let inputs = small("bigbird");
     let case = case(&inputs, 1);
     let plan = Plan::new(inputs.book.signature.table(), &inputs.model, &case.statistics(&inputs));
-    let gathers = plan.groups.iter().filter(|group| group.statements.len() == 2).count();
-    assert_eq!(gathers, 1, "keys and values are gathered by one stream of indices");
+    let names = |group: &Group| -> Vec<String> {
+        group.statements.iter().map(|at| inputs.model.statement_name(*at)).collect()
+    };
+    let searched: Vec<Vec<String>> = plan.groups.iter().map(names).collect();
+    let both = searched.iter().find(|names| names.iter().any(|name| name == "weights.1"));
+    let both = both.expect("the keys are gathered");
+    assert_eq!(both[..2], ["weights.1", "out.1"], "both are gathered by one stream of indices");
+    // What is computed of these, block by block, is searched with them.
+    let fed = ["weights.2", "weights.3", "weights.4", "weights.5", "weights", "out"];
+    assert_eq!(both[2..], fed);
+    assert!(searched.iter().filter(|names| *names != both).all(|names| names.len() == 1));
 }

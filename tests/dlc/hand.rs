@@ -8,6 +8,7 @@ use ember_language::load::load;
 use ember_language::rules::Exactness;
 use ember_model::Model;
 use ember_sim::CoreKind;
+use ember_targets::contract::contracted;
 use ember_targets::dlc::Purpose;
 use ember_targets::machine::Machine;
 use ember_targets::print::print;
@@ -194,4 +195,51 @@ fn a_product_of_what_is_no_matrix_of_a_batch_has_a_message() {
     refused("(matmul (at out i) (at a 0) (at b 0))", "`i`");
     refused("(matmul (at out 0) (at a 9) (at b 0))", "a");
     refused("(matmul (at none 0) a b)", "unknown tensor `none`");
+}
+
+/// Contracts the tensor `t` of a program.
+fn contracted_text(statements: &str) -> String {
+    let mut sources = Sources::new(Disk);
+    let text = format!(
+        "(dlc m (sizes n) (tensor a f32 (n 4 4)) (tensor_out t f32 (n 4 4)) (tensor_out out f32 (n 4 4))
+           (compute_loop (register i i64) (register j i64) (register r f32x4) (main {statements})))"
+    );
+    let file = sources.add("<program>", text);
+    let program = DlcText::read(&sources, file).expect("reads").program;
+    print(&contracted(program, |name| name == "t"))
+}
+
+#[test]
+fn what_each_iteration_has_for_itself_takes_the_room_of_one() {
+    let row = "(load (at a i j (lanes 4 4 0)))";
+    let both = contracted_text(&format!(
+        "(for i 0 (size n) 1 (for j 0 4 1 (store (at t i j (lanes 4 4 0)) {row})
+           (store (at out i j (lanes 4 4 0)) (load (at t i j (lanes 4 4 0))))))"
+    ));
+    assert!(both.contains("(tensor_scratch t.part f32 (4))"), "{both}");
+    assert!(both.contains("(store (at t.part (lanes 4 4 0))"), "{both}");
+    let outer = contracted_text(&format!(
+        "(for i 0 (size n) 1 (for j 0 4 1 (store (at t i j (lanes 4 4 0)) {row}))
+           (matmul (at out i) (at t i) (at a i)))"
+    ));
+    assert!(outer.contains("(tensor_scratch t.part f32 (4 4))"), "{outer}");
+    assert!(outer.contains("(matmul (at out i) t.part (at a i))"), "{outer}");
+}
+
+#[test]
+fn what_is_used_elsewhere_keeps_its_extents() {
+    let stored = "(store (at t i j (lanes 4 4 0)) (load (at a i j (lanes 4 4 0))))";
+    let loop_after = "(for i 0 (size n) 1 (for j 0 4 1 (store (at out i j (lanes 4 4 0)) (load (at t i j (lanes 4 4 0))))))";
+    for kept in [
+        // Another loop reads it, a whole product does, another iteration does, and the number of the iteration changes.
+        format!("(for i 0 (size n) 1 (for j 0 4 1 {stored})) {loop_after}"),
+        format!("(for i 0 (size n) 1 (for j 0 4 1 {stored})) (matmul out t a)"),
+        format!(
+            "(for i 0 (size n) 1 (for j 0 4 1 {stored} (set r (load (at t 0 j (lanes 4 4 0))))))"
+        ),
+        format!("(for i 0 (size n) 1 (for j 0 4 1 {stored} (set i 0)))"),
+    ] {
+        let text = contracted_text(&kept);
+        assert!(text.contains("(tensor_out t f32 (n 4 4))"), "{text}");
+    }
 }

@@ -13,3 +13,4 @@ mod programs;
 mod random;
 mod runs;
 mod text;
+mod whole;

@@ -134,6 +134,9 @@ impl AddressFact {
     }
 }
 
+/// The most dimensions of a tensor that are told apart in comparing effects.
+const RANK: usize = 8;
+
 /// Returns the effects of a class, with the representative keys of variables.
 pub fn effects(egraph: &EGraph, id: Id) -> Option<Cow<'_, Effects>> {
     let effects = egraph[id].data.effects.as_ref()?;
@@ -178,9 +181,10 @@ impl Effects {
         self.reads.len() + self.writes.len()
     }
 
-    /// Measures the imprecision of the effects: the number of places, of unknown indices and of possible failures.
+    /// Measures the imprecision of the effects: the number of places, of unknown indices and of possible failures. A place
+    /// without an index, such as a tensor that an operation reads as a whole, may be anywhere along that dimension.
     pub fn vagueness(&self) -> usize {
-        let unknown = |p: &Place| p.index.iter().filter(|i| i.is_none()).count();
+        let unknown = |p: &Place| RANK.saturating_sub(p.index.iter().flatten().count());
         self.len() + self.places().map(unknown).sum::<usize>() + usize::from(self.folds)
     }
 

@@ -115,7 +115,10 @@ pub const PARTS: &[Part] = &[
         modules: modules![
             "crates/prove/src/equiv/lift/mod.rs"
             "crates/prove/src/equiv/lift/values.rs"
+            "crates/prove/src/equiv/lift/whole.rs"
             "crates/prove/src/equiv/lift/writes.rs"
+            "targets/src/addresses.rs"
+            "targets/src/contract.rs"
         ],
     },
     Part {

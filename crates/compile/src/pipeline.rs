@@ -26,6 +26,7 @@ use ember_model::Model;
 use ember_model::data::{Instance, TensorFile};
 use ember_model::reference::{Mismatch, compare, error_bounds, evaluate};
 use ember_sim::{Bindings, CoreKind, Outcome, SimError, Values};
+use ember_targets::contract::contracted;
 use ember_targets::dlc::{Program, Purpose, TensorDecl};
 use ember_targets::machine::{self, Machine};
 use ember_targets::narrow::narrow;
@@ -480,6 +481,14 @@ pub fn lower(
         Goal::Decoupled => decouple(operators, term, context),
         Goal::Coupled => coupled(operators, term, context),
     }?;
+    let private = |name: &str| {
+        let own = context.tensors.iter().find(|tensor| tensor.name == name);
+        own.is_some_and(|tensor| tensor.purpose == Purpose::Scratch)
+    };
+    let program = match goal {
+        Goal::Decoupled => contracted(program, private),
+        Goal::Coupled => program,
+    };
     let program = match lacking(&program, machine) {
         // What cannot be written in registers stays as it is, and the verifier refuses it.
         Some(Capability::WideRows) => narrow(&program, machine.core.simd_bytes).unwrap_or(program),

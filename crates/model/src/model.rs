@@ -210,7 +210,8 @@ impl Statement {
 /// The tensors and sizes that a program for a model declares.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Declarations {
-    /// The inputs in order, then the computed tensors in order; only the latter are writable. The position of a tensor
+    /// The inputs in order, then the computed tensors in order; only the latter are writable, and those that are no outputs
+    /// are scratch memory. The position of a tensor
     /// is its [`TensorId`].
     pub tensors: Vec<TensorDecl>,
     /// The names of the sizes that extents mention. An extent with a number added is a separate size, such as `bags+1`.
@@ -302,9 +303,14 @@ impl Model {
         let mut all = Declarations::default();
         for (i, tensor) in self.tensors().enumerate() {
             let shape = tensor.shape.iter().map(|extent| all.dim(extent, known)).collect();
-            let writable = i >= self.inputs.len();
+            let computed = i.checked_sub(self.inputs.len()).and_then(|at| self.computed.get(at));
+            let purpose = match computed.map(|computed| computed.kind) {
+                None => Purpose::Input,
+                Some(Kind::Output) => Purpose::Output,
+                Some(Kind::Temporary | Kind::Scratch) => Purpose::Scratch,
+            };
             let (name, dtype) = (tensor.name.clone(), tensor.dtype);
-            all.tensors.push(TensorDecl { name, dtype, shape, purpose: Purpose::of(writable) });
+            all.tensors.push(TensorDecl { name, dtype, shape, purpose });
         }
         all
     }

@@ -199,6 +199,11 @@ impl Kernel {
                 | Kernel::ByRow(_)
         )
     }
+
+    /// Returns true if each row of the result, along the last dimension, depends only on the same rows of the operands.
+    pub fn is_rowwise(self) -> bool {
+        self.is_elementwise() || matches!(self, Kernel::Fold(_) | Kernel::Mean)
+    }
 }
 
 const fn operand(

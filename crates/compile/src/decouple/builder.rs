@@ -10,7 +10,8 @@ use ember_language::rules::{Operators, Unit};
 use ember_language::sexp::deeper;
 use ember_language::term::Term;
 use ember_targets::dlc::{
-    Program, Register, RegisterId, Stmt, Stream, StreamId, StreamKind, Type, UnitId,
+    Program, Purpose, Register, RegisterId, Stmt, Stream, StreamId, StreamKind, TensorDecl, Type,
+    UnitId,
 };
 use ember_values::primitive::form::Form;
 use std::collections::BTreeMap;
@@ -59,7 +60,7 @@ impl<'a> Lowering<'a> {
             program: Program {
                 name: context.name.clone(),
                 sizes: context.sizes.clone(),
-                tensors: context.tensors.clone(),
+                tensors: context.tensors.iter().map(of_the_model).collect(),
                 ..Program::default()
             },
             known: BTreeMap::new(),
@@ -172,4 +173,9 @@ impl<'a> Lowering<'a> {
         self.known.insert(key, id);
         id
     }
+}
+
+/// Returns the declaration of a tensor as it is in the model: what a program computes on the way has its data there, too.
+fn of_the_model(tensor: &TensorDecl) -> TensorDecl {
+    TensorDecl { purpose: Purpose::of(tensor.writable()), ..tensor.clone() }
 }

@@ -1,6 +1,6 @@
 //! The groups of statements that are searched together, and the groups that are equal up to names.
 
-use super::rename::{Names, renamed};
+use super::rename::{Names, renamed, thawed};
 use crate::decouple::ModelContext;
 use crate::workload::Statistics;
 use egg::{Language, RecExpr, Symbol};
@@ -9,8 +9,9 @@ use ember_language::make::Make;
 use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::term::{Head, Term};
-use ember_model::{Model, Part, Statement, TensorId};
+use ember_model::{Applied, Expr, Model, Part, Statement, TensorId};
 use ember_targets::dlc::{Dim, Purpose, SizeId, TensorDecl};
+use ember_values::operation::Kernel;
 use ember_values::primitive::Typing;
 use ember_values::primitive::form::{self, Form};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,9 @@ use std::sync::Arc;
 
 /// The maximum number of statements of a group, because the e-graph holds every way of joining them.
 const MOST: usize = 4;
+
+/// The maximum number of statements of a group that feed each other: they are joined in their order alone.
+const MOST_FED: usize = 8;
 
 /// Returns the name of the size that replaces the slot number of a group's `k`-th statement, so that statements that
 /// differ only in the slot are equal. No model can use this name.
@@ -92,6 +96,7 @@ impl Plan {
 
 /// Returns the statements of each group, with at most `most` statements in a group.
 fn grouped(model: &Model, most: usize) -> Vec<Vec<usize>> {
+    let fed = if most > 1 { MOST_FED } else { 1 };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, statement) in model.statements.iter().enumerate() {
         let shares = |group: &Vec<usize>| {
@@ -106,10 +111,38 @@ fn grouped(model: &Model, most: usize) -> Vec<Vec<usize>> {
         let home = groups.iter().rposition(|group| group.len() < most && shares(group));
         match home.filter(|home| groups[*home..].iter().all(free)) {
             Some(home) => groups[home].push(at),
-            None => groups.push(vec![at]),
+            None => match groups.last_mut().filter(|group| group.len() < fed) {
+                Some(group) if is_fed(model, group, at) => group.push(at),
+                _ => groups.push(vec![at]),
+            },
         }
     }
     groups
+}
+
+/// Returns true if a statement reads what the statements of a group write, and one loop over rows may run them all: each
+/// row of its result depends on the same rows of what they write.
+fn is_fed(model: &Model, group: &[usize], statement: usize) -> bool {
+    let own = &model.statements[statement];
+    let keeps_rows = |expr: &Expr| match expr.kernel() {
+        Some(Kernel::Product { .. }) => {
+            // A matrix that all batches share is no part of their rows.
+            let mut factors = expr.applied().into_iter().flat_map(Applied::tensors);
+            factors.all(|(_, factor)| factor.shape.len() == 3)
+        }
+        Some(kernel) => kernel.is_rowwise(),
+        None => true,
+    };
+    let gathers = |expr: &Expr| expr.kernel() == Some(Kernel::Blocks) || keeps_rows(expr);
+    let rows = |at: &usize| {
+        let statement = &model.statements[*at];
+        let whole = statement.part == Part::Whole && statement.value.walk().all(gathers);
+        model.tensor(statement.target).shape.first().filter(|_| whole)
+    };
+    let reads = own.reads();
+    let fed = group.iter().any(|other| reads.contains(&model.statements[*other].target));
+    let alike = rows(&statement).is_some_and(|own| group.iter().all(|at| rows(at) == Some(own)));
+    fed && alike && own.value.walk().all(keeps_rows)
 }
 
 /// Returns true if a tensor is an input of positions.
@@ -156,6 +189,10 @@ impl Group {
             }));
         }
         Make::new(operators, |node| term.add(node)).sequence(&parts);
+        // What one statement writes is not read-only for the next.
+        let written = statements.iter().map(|at| &model.tensor(model.statements[*at].target).name);
+        let written = written.map(|name| Symbol::from(format!("%{name}"))).collect();
+        let term = thawed(operators, &term, &written);
         let mut names = super::rename::names(&term);
         let context = context(model, &statements, &names);
         // Sizes that occur only in shapes are also named, in an order that follows the term.
@@ -221,6 +258,16 @@ fn context(model: &Model, statements: &[usize], names: &[Symbol]) -> ModelContex
     let all = model.declarations(&BTreeMap::new());
     let written: BTreeSet<TensorId> =
         statements.iter().flat_map(|at| model.statements[*at].writes()).collect();
+    // What other statements read is a result of these.
+    let elsewhere: BTreeSet<TensorId> = (0..model.statements.len())
+        .filter(|at| !statements.contains(at))
+        .flat_map(|at| model.statements[at].reads())
+        .collect();
+    let purpose = |tensor: TensorId| match written.contains(&tensor) {
+        true if elsewhere.contains(&tensor) => Purpose::Output,
+        true => all.tensors[tensor.0].purpose,
+        false => Purpose::Input,
+    };
     let named = |name: &str| names.iter().any(|n| n.as_str().strip_prefix('%') == Some(name));
     let mut context = ModelContext { name: model.name.clone(), ..ModelContext::default() };
     let mut sizes: BTreeMap<SizeId, SizeId> = BTreeMap::new();
@@ -239,7 +286,7 @@ fn context(model: &Model, statements: &[usize], names: &[Symbol]) -> ModelContex
         });
         context.tensors.push(TensorDecl {
             shape: shape.collect(),
-            purpose: Purpose::of(written.contains(&TensorId(at))),
+            purpose: purpose(TensorId(at)),
             ..tensor.clone()
         });
     }

@@ -8,7 +8,7 @@ mod compute;
 
 use super::lines::{Lines, NoDialect};
 use super::types::{Elem, Type};
-use ember_targets::dlc::{self, Dim, Program, TensorDecl, TensorId};
+use ember_targets::dlc::{self, Dim, Program, Purpose, TensorDecl, TensorId};
 use ember_targets::verify::Footprint;
 
 /// The state of writing.
@@ -34,7 +34,9 @@ pub fn dlc_text(program: &Program) -> Result<String, NoDialect> {
     let footprint = Footprint::of(program);
     let used = |at: usize| u32::try_from(at).is_ok_and(|at| footprint.uses(TensorId(at)));
     let tensors = program.tensors.iter().enumerate().filter(|(at, _)| used(*at));
-    let tensors: Vec<&TensorDecl> = tensors.map(|(_, tensor)| tensor).collect();
+    let tensors = tensors.map(|(_, tensor)| tensor);
+    let (own, tensors): (Vec<&TensorDecl>, Vec<&TensorDecl>) =
+        tensors.partition(|tensor| tensor.purpose == Purpose::Scratch);
     for tensor in &tensors {
         arguments.push(format!("%{}: {}", tensor.name, memory(tensor)));
     }
@@ -60,6 +62,15 @@ pub fn dlc_text(program: &Program) -> Result<String, NoDialect> {
         });
     }
     writer.sizes = sizes;
+    for tensor in own {
+        let sizes = tensor.shape.iter().filter_map(|dim| match dim {
+            Dim::Const(_) => None,
+            Dim::Size(id) => Some(writer.sizes[id.index()].as_str()),
+        });
+        let extents = sizes.collect::<Vec<_>>().join(", ");
+        let (name, of) = (&tensor.name, memory(tensor));
+        writer.out.first.push(format!("%{name} = memref.alloc({extents}) : {of}"));
+    }
     writer.access()?;
     writer.compute()?;
     Ok(writer.out.function(&program.name, &arguments))

@@ -165,7 +165,9 @@ impl<'r, 'a> Halves<'r, 'a> {
     /// Marks the tensors that the execute half writes.
     fn writable(&mut self) {
         for (tensor, written) in self.program.tensors.iter_mut().zip(&self.tensors) {
-            tensor.purpose = Purpose::of(*written > 0);
+            if tensor.purpose != Purpose::Scratch {
+                tensor.purpose = Purpose::of(*written > 0);
+            }
         }
     }
 

@@ -226,8 +226,15 @@ impl Lines {
     }
 }
 
-/// The name of a statement that no dialect has an operation for.
-pub(super) const ONE_OF_A_BATCH: &str = "a product of one matrix of a batch";
+/// Returns a product of matrices, of which some are each one of a batch: the result and the factors, each memory with its
+/// index behind it.
+pub(super) fn product_of_matrices(operands: &[(String, String)], transposed: bool) -> String {
+    let attributes = transposed.then(|| format!("{TRANSPOSED} = true"));
+    own_operation("matmul", operands, attributes.as_slice(), "()")
+}
+
+/// The attribute of a product of matrices whose second factor is taken transposed.
+pub(super) const TRANSPOSED: &str = "transposed";
 
 /// A tensor as a whole.
 pub(super) struct Whole<'a> {

@@ -235,6 +235,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
             Kind::Product | Kind::ProductTransposed => Err(self
                 .refused("a product that is added to a memory", &operation.at)
                 .with_help_boxed("put `linalg.fill` of the memory with 0 just before it")),
+            Kind::Matrix => self.matrices(operation),
             Kind::Apply | Kind::Least | Kind::Greatest => self.applied(operation),
             // The bounds of the execute unit are those of the access unit.
             Kind::Loop | Kind::Walk => self.counted(operation),

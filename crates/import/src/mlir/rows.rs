@@ -45,6 +45,8 @@ pub(super) enum Kind {
     /// A product of whole matrices, which is added to a memory.
     Product,
     ProductTransposed,
+    /// A product of matrices, of which some are each one of a batch.
+    Matrix,
     /// A stream of a value, or the value of a stream: the same in a program that runs in order.
     Stream,
     /// A load of lanes that the loop around masks.
@@ -86,7 +88,7 @@ pub(super) enum Kind {
 }
 
 /// The words of kinds in the table.
-const KINDS: [(&str, Kind); 47] = [
+const KINDS: [(&str, Kind); 48] = [
     ("module", Kind::Module),
     ("function", Kind::Function),
     ("return", Kind::Return),
@@ -116,6 +118,7 @@ const KINDS: [(&str, Kind); 47] = [
     ("fill", Kind::Fill),
     ("product", Kind::Product),
     ("product-transposed", Kind::ProductTransposed),
+    ("matrix", Kind::Matrix),
     ("stream", Kind::Stream),
     ("stream-load", Kind::StreamLoad),
     ("walk", Kind::Walk),

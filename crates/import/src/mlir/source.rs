@@ -100,7 +100,7 @@ impl<'a> Operation<'a> {
     /// Returns the place among the operands of the memory that the operation writes, if it writes one.
     pub(super) fn writes(&self) -> Option<usize> {
         match self.kind {
-            Kind::MaskedStore => Some(0),
+            Kind::MaskedStore | Kind::Matrix => Some(0),
             Kind::Store | Kind::UnitStore | Kind::Copy | Kind::Fill => Some(1),
             Kind::Product | Kind::ProductTransposed => Some(2),
             _ => None,

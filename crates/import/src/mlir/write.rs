@@ -183,8 +183,12 @@ impl Writer<'_> {
                 let after = writer.folded(fold, before, added)?;
                 writer.store(&place, after)
             }),
-            (Some("matrix-product"), &[out, a, b]) => self.product(false, [out, a, b]),
-            (Some("matrix-product-transposed"), &[out, a, b]) => self.product(true, [out, a, b]),
+            (Some("matrix-product"), &[out, a, b]) => {
+                self.apart(|writer| writer.product(false, [out, a, b]))
+            }
+            (Some("matrix-product-transposed"), &[out, a, b]) => {
+                self.apart(|writer| writer.product(true, [out, a, b]))
+            }
             _ => Err(Unwritten::Operator(node.to_string())),
         }
     }

@@ -205,7 +205,7 @@ pub(super) struct Writer<'a> {
     book: &'a RuleBook,
     compiled: FxHashMap<Symbol, &'a CompiledRule>,
     pub(super) hidden: Hidden<'a>,
-    checker: Checker<'a>,
+    pub(super) checker: Checker<'a>,
     /// The name of the variable of each class.
     pub(super) names: BTreeMap<Id, String>,
     /// For each variable, its spelling in its declaration, and the bounds that the checker knows to be equal.
@@ -320,9 +320,7 @@ impl<'a> Writer<'a> {
             let at = form("at", place.iter().map(|n| atom(n.to_string())));
             match self.hidden.applied(name) {
                 None => {
-                    let (old, new) = (self.term(&old)?, self.term(&new)?);
-                    self.checker.computed(&old, &new)?;
-                    steps.push(form("computed", [at, old, new]));
+                    self.computed((&old, &new), (depth, &place), steps)?;
                     self.count("computed", depth);
                 }
                 Some(applied) => {

@@ -165,6 +165,19 @@ impl<'a> Hidden<'a> {
         Some(canonical(&made))
     }
 
+    /// Returns the class of a term with words for variables; `None` if the term is not in the search.
+    pub fn class(&self, term: &Term) -> Option<Id> {
+        let of = |classes: &mut Vec<Id>, node: &Node| {
+            let own = node.clone().map_children(|c| classes[usize::from(c)]);
+            let class = is_word(node).or_else(|| self.search.lookup(own))?;
+            classes.push(self.search.find(class));
+            Some(())
+        };
+        let mut classes = Vec::with_capacity(term.len());
+        term.as_ref().iter().try_for_each(|node| of(&mut classes, node))?;
+        classes.last().copied()
+    }
+
     /// Returns the smallest term of a class, with words for variables.
     pub fn smallest(&self, class: Id) -> Option<Term> {
         let class = self.search.find(class);

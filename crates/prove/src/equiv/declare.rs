@@ -111,6 +111,26 @@ impl Declarations {
         self.tensors.iter().find(|tensor| tensor.name == name)
     }
 
+    /// Returns the extents of scratch memory of this name as those of a program; `None` if there is none of the element
+    /// type of a part of it.
+    pub(super) fn whole(
+        &self,
+        name: &str,
+        part: &TensorDecl,
+        program: &Program,
+    ) -> Option<Vec<Dim>> {
+        let fits = |own: &&Declared| own.purpose == Purpose::Scratch && own.dtype == part.dtype;
+        let extent = |extent: &Extent| match extent {
+            Extent::Const(n) => Some(Dim::Const(*n)),
+            Extent::Size { .. } => {
+                let name = extent.to_string();
+                let at = program.sizes.iter().position(|size| *size == name)?;
+                Some(Dim::Size(SizeId(at as u32)))
+            }
+        };
+        self.tensor(name).filter(fits)?.shape.iter().map(extent).collect()
+    }
+
     /// Merges the declarations of the other side. The types and shapes of shared tensors must agree. A tensor that only
     /// one side compares becomes scratch memory, as do a model's intermediate tensors.
     pub fn join(&mut self, other: Declarations) -> Checked<()> {

@@ -13,6 +13,7 @@ mod alpha;
 mod assume;
 mod certificate;
 mod chain;
+mod computed;
 mod data;
 mod declare;
 mod equation;

@@ -56,8 +56,8 @@ struct Statement {
 /// The largest number of statements of a program that is cut into parts.
 const MOST: usize = 1 << 14;
 
-/// Returns the parts of two programs; `None` if there are fewer than two, or if the effects of the statements are not
-/// known well enough.
+/// Returns the parts of two programs; `None` if there are fewer than two and barriers do not tell the programs apart, or if
+/// the effects of the statements are not known well enough.
 pub(super) fn parts(question: &Question<'_>, mut egraph: EGraph) -> Option<Vec<Part>> {
     let operators = egraph.analysis.operators().clone();
     let programs = question.terms.iter().chain(question.between);
@@ -70,7 +70,7 @@ pub(super) fn parts(question: &Question<'_>, mut egraph: EGraph) -> Option<Vec<P
         others.map(|program| ordered(std::mem::take(program), second)).collect();
     programs.insert(1, std::mem::take(second));
     let cuts = cuts(&programs);
-    if cuts.len() < 2 {
+    if cuts.is_empty() || cuts.len() == 1 && alike_in_barriers(question.terms, &operators) {
         return None;
     }
     let mut from = vec![0; programs.len()];
@@ -91,6 +91,14 @@ pub(super) fn parts(question: &Question<'_>, mut egraph: EGraph) -> Option<Vec<P
         from = to;
     }
     Some(parts)
+}
+
+/// Returns true if both programs have barriers, or neither has. A program whose statements run in one loop has none
+/// where another has them between its statements.
+fn alike_in_barriers(terms: &[Term; 2], operators: &Operators) -> bool {
+    let is = |node: &Node| operators.form(node) == Some(Form::Sequence(Sequence::Barrier));
+    let [first, second] = terms.each_ref().map(|term| term.as_ref().iter().any(is));
+    first == second
 }
 
 /// Returns the outermost statements of a program without its barriers; `None` if a tensor may be read as frozen with no

@@ -6,7 +6,7 @@ use super::declare::{Declarations, FORMS};
 use super::kernel;
 use super::layout::{Layout, laid_out};
 use super::level::{Level, is_program, statements};
-use super::lift::{NoStatement, lifted};
+use super::lift::{NoStatement, lifted, widened};
 use super::roles::Roles;
 use ember_compile::dlc_text::DlcText;
 use ember_compile::models;
@@ -81,6 +81,15 @@ impl What {
         let program = program.into_program();
         let term = lifted(&program, operators);
         What::Dlc { program: Box::new(program), term }
+    }
+
+    /// Reads the parts of scratch memory that a DLC program has for one iteration at a time as those of whole tensors, if
+    /// these are scratch memory of the comparison that the program does not have.
+    fn widen(&mut self, declarations: &Declarations, operators: &Operators) {
+        if let What::Dlc { program, term } = self {
+            let whole = widened(program, |name, part| declarations.whole(name, part, program));
+            *term = lifted(&whole, operators);
+        }
     }
 }
 
@@ -275,13 +284,16 @@ pub fn read(
         return Err(errors);
     }
     let found = sides.len();
-    let Ok([left, right]) = <[Side; 2]>::try_from(sides) else {
+    let Ok([mut left, mut right]) = <[Side; 2]>::try_from(sides) else {
         let error = Diagnostic::global(format!("programs that are given: {found}; needed are two"));
         let help = "give two files, or one with two programs behind their declarations";
         return Err(vec![error.with_help(help)]);
     };
     let declarations = declarations.unwrap_or_default();
     let operators = book.signature.table().clone();
+    for side in [&mut left, &mut right] {
+        side.what.widen(&declarations, &operators);
+    }
     if let Some(given) = &given
         && laid_out(&declarations, &operators, given)
             .is_none_or(|own| own.forms(&declarations) != given.forms(&declarations))

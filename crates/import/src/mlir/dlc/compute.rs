@@ -1,7 +1,7 @@
 //! The execute half: one case for each callback.
 
 use super::{NoDialect, Writer, memory, typed};
-use crate::mlir::lines::{ONE_OF_A_BATCH, Value, Whole, own_operation};
+use crate::mlir::lines::{Value, Whole, own_operation, product_of_matrices};
 use crate::mlir::types::{Elem, Type};
 use ember_targets::dlc::{Addr, Expr, Lanes, Loop, Program, RegisterId, Stmt, TensorId};
 use ember_values::scalar::{BinaryOp, Linear, Scalar};
@@ -64,7 +64,12 @@ impl Writer<'_> {
             Stmt::Prefetch(addr) => self.prefetch(addr)?,
             Stmt::Matmul { out, a, b, transposed } => {
                 if [out, a, b].iter().any(|addr| !addr.index.is_empty()) {
-                    return Err(NoDialect(ONE_OF_A_BATCH.to_owned()));
+                    let mut operands = Vec::new();
+                    for addr in [out, a, b] {
+                        operands.extend(self.indexed(addr)?);
+                    }
+                    self.out.line(product_of_matrices(&operands, *transposed));
+                    return Ok(());
                 }
                 let program = self.program;
                 self.out
@@ -80,12 +85,7 @@ impl Writer<'_> {
 
     /// Writes a prefetch of an element, or of lanes under a mask.
     fn prefetch(&mut self, addr: &Addr<Expr>) -> Result<(), NoDialect> {
-        let tensor = &self.program.tensors[addr.tensor.index()];
-        let mut operands = vec![(format!("%{}", tensor.name), memory(tensor))];
-        for index in &addr.index {
-            let (name, of) = self.value(index)?;
-            operands.push((name, of.to_string()));
-        }
+        let mut operands = self.indexed(addr)?;
         if let Some(lanes) = &addr.lanes {
             let (base, _) = operands.last().cloned().unwrap_or_default();
             let mask = self.mask(&base, lanes)?;
@@ -93,6 +93,17 @@ impl Writer<'_> {
         }
         self.out.line(own_operation("prefetch", &operands, &[], "()"));
         Ok(())
+    }
+
+    /// Returns the memory and the indices of an address, with their types as text.
+    fn indexed(&mut self, addr: &Addr<Expr>) -> Result<Vec<(String, String)>, NoDialect> {
+        let tensor = &self.program.tensors[addr.tensor.index()];
+        let mut operands = vec![(format!("%{}", tensor.name), memory(tensor))];
+        for index in &addr.index {
+            let (name, of) = self.value(index)?;
+            operands.push((name, of.to_string()));
+        }
+        Ok(operands)
     }
 
     /// Writes the mask of lanes from an index on.

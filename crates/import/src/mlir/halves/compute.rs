@@ -2,25 +2,63 @@
 
 use super::values::is_zero;
 use super::{Halves, Helped, Meaning, Refused, position, typed, whole};
+use crate::mlir::lines::TRANSPOSED;
 use crate::mlir::lower::{common, fills_before};
 use crate::mlir::rows::Kind;
 use crate::mlir::source::{Operation, Region};
 use crate::mlir::types::{Elem, Type};
-use ember_targets::dlc::{Addr, Case, Expr, Loop, Register, RegisterId, Stmt, TensorId, UnitId};
+use ember_targets::dlc::{
+    Addr, Case, Dim, Expr, Loop, Purpose, Register, RegisterId, Stmt, TensorDecl, TensorId, UnitId,
+};
 
 impl<'a> Halves<'_, 'a> {
-    /// Declares memory of rank 0 as a register.
+    /// Declares memory of rank 0 as a register, other memory of the program's own as scratch memory.
     pub(super) fn allocate(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
+        if let (Some(Type::Memory(extents, elem)), [value]) =
+            (operation.types.first(), &operation.results[..])
+            && !extents.is_empty()
+        {
+            let tensor = self.scratch(operation, *value, extents, *elem)?;
+            return self.give(operation, Meaning::Memory(tensor));
+        }
         let of = match operation.types.first() {
             Some(Type::Memory(extents, elem)) if extents.is_empty() => Type::Scalar(*elem),
             Some(Type::Cell(lanes, elem)) => Type::Vector(*lanes, *elem),
             _ => {
-                let error = self.refused("memory of the program's own", &operation.at);
+                let error = self.refused("memory without a type", &operation.at);
                 return Err(error.with_help_boxed("memory of rank 0 is a register"));
             }
         };
         let register = self.register(operation, &of)?;
         self.give(operation, Meaning::Register(register))
+    }
+
+    /// Declares scratch memory, called after the result of an operation. Its extents are numbers and sizes.
+    fn scratch(
+        &mut self,
+        operation: &Operation<'a>,
+        value: usize,
+        extents: &[Option<u64>],
+        elem: Elem,
+    ) -> Result<TensorId, Refused> {
+        let (mut shape, mut given) = (Vec::new(), 0);
+        for extent in extents {
+            shape.push(match extent {
+                Some(n) => Dim::Const(*n),
+                None => {
+                    let Expr::Size(size) = self.number(operation, given)?.expr else {
+                        return Err(self.unfit(operation, given, "a size"));
+                    };
+                    given += 1;
+                    Dim::Size(size)
+                }
+            });
+        }
+        let name = self.names.named(self.values[value].name);
+        let (dtype, purpose) = (elem.dtype(), Purpose::Scratch);
+        self.program.tensors.push(TensorDecl { name, dtype, shape, purpose });
+        self.tensors.push(0);
+        Ok(TensorId(position(self.program.tensors.len() - 1)))
     }
 
     /// Declares a register, called after the result of an operation.
@@ -93,6 +131,32 @@ impl<'a> Halves<'_, 'a> {
         Ok(Stmt::Matmul { out, a, b, transposed })
     }
 
+    /// Reads a product of matrices, of which some are each one of a batch: behind its memory stands its index.
+    fn matrices(&mut self, operation: &Operation<'a>) -> Result<Stmt, Refused> {
+        let mut at = 0;
+        let mut matrices = Vec::new();
+        while at < operation.operands.len() {
+            let Meaning::Memory(tensor) = *self.meaning(operation, at)? else {
+                return Err(self.unfit(operation, at, "memory"));
+            };
+            let mut index = Vec::new();
+            at += 1;
+            while at < operation.operands.len()
+                && !matches!(self.meaning(operation, at)?, Meaning::Memory(_))
+            {
+                index.push(self.number(operation, at)?.expr);
+                at += 1;
+            }
+            matrices.push(Addr { tensor, index, lanes: None });
+        }
+        let Ok([out, a, b]) = <[Addr<Expr>; 3]>::try_from(matrices) else {
+            return Err(self.refused("a product has a result and two factors", &operation.at));
+        };
+        self.stores(out.tensor);
+        let transposed = operation.attribute(TRANSPOSED) == Some("true");
+        Ok(Stmt::Matmul { out, a, b, transposed })
+    }
+
     /// Reads a prefetch of an element, or of lanes under a mask.
     fn prefetch(&mut self, operation: &Operation<'a>) -> Result<Stmt, Refused> {
         let last = operation.operands.len().saturating_sub(1);
@@ -137,6 +201,10 @@ impl<'a> Halves<'_, 'a> {
             }
             Kind::Prefetch => {
                 list.push(self.prefetch(operation)?);
+                Ok(())
+            }
+            Kind::Matrix => {
+                list.push(self.matrices(operation)?);
                 Ok(())
             }
             _ => self.value(operation),

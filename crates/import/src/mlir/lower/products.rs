@@ -1,7 +1,8 @@
 //! Products of whole matrices.
 
-use super::{Lowering, Refused};
+use super::{Helped, Lowering, Meaning, Refused};
 use crate::mlir::affine::{Affine, Map};
+use crate::mlir::lines::TRANSPOSED;
 use crate::mlir::product::{BATCHES, COMMON};
 use crate::mlir::rows::Kind;
 use crate::mlir::source::Operation;
@@ -80,6 +81,47 @@ impl<'a> Lowering<'_, 'a> {
             (Kind::ProductTransposed, _) | (_, Some(true)) => {
                 self.state("matrix-product-transposed", &parts)
             }
+            _ => self.state("matrix-product", &parts),
+        }
+    }
+
+    /// Lowers a product of matrices, of which some are each one of a batch: behind its memory stands its index.
+    pub(super) fn matrices(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
+        let (mut at, mut memories, mut elems, mut parts) = (0, Vec::new(), Vec::new(), Vec::new());
+        for name in ["result", "first", "second"] {
+            let operand = self.operand(operation, at)?.clone();
+            let said = operation.ins.as_ref().and_then(|ins| ins.get(at));
+            elems.push(self.memory_type(&operand, said)?);
+            let memory = self.memory(&operand)?;
+            let mut places = Vec::new();
+            at += 1;
+            while let Some(place) = operation.operands.get(at)
+                && !matches!(self.meanings[place.0], Some(Meaning::Memory(_)))
+            {
+                places.push(self.index(place)?);
+                at += 1;
+            }
+            let rank = self.memories[memory].tensor.shape.len();
+            if rank != places.len() + 2 {
+                let message = format!("{} indices of memory of {rank} dimensions", places.len());
+                return Err(self
+                    .refused(message, &operand.1)
+                    .with_help_boxed("behind a batch of matrices stands the index of one"));
+            }
+            parts.push((name, self.placed(memory, &places)?));
+            memories.push(memory);
+        }
+        if at != operation.operands.len() || !elems.iter().all(|elem| *elem == elems[0]) {
+            let message = "a product has two factors, all of one type of elements";
+            return Err(self.refused(message, &operation.at));
+        }
+        if memories[1..].contains(&memories[0]) {
+            return Err(self.refused("a product that is stored in a factor", &operation.at));
+        }
+        self.clock += 1;
+        self.memories[memories[0]].written = self.clock;
+        match operation.attribute(TRANSPOSED) {
+            Some("true") => self.state("matrix-product-transposed", &parts),
             _ => self.state("matrix-product", &parts),
         }
     }

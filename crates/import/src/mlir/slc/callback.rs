@@ -2,7 +2,7 @@
 
 use super::loops::{Folded, Looped};
 use super::{NoDialect, Value, Writer, memory, streamed};
-use crate::mlir::lines::{ONE_OF_A_BATCH, Whole};
+use crate::mlir::lines::{Whole, product_of_matrices};
 use crate::mlir::types::{Elem, Type};
 use egg::Id;
 use ember_language::sexp::deeper;
@@ -45,8 +45,8 @@ impl Writer<'_> {
                 writer.store(&place, &after);
                 Ok(())
             }),
-            ("exec-product", parts) => self.product(false, parts),
-            ("exec-product-transposed", parts) => self.product(true, parts),
+            ("exec-product", parts) => self.apart(|writer| writer.product(false, parts)),
+            ("exec-product-transposed", parts) => self.apart(|writer| writer.product(true, parts)),
             _ => self.refused(id),
         })
     }
@@ -62,17 +62,23 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes a product of whole matrices.
+    /// Writes a product of whole tensors, or of matrices of which some are each one of a batch.
     fn product(&mut self, transposed: bool, whole: &[Id]) -> Result<(), NoDialect> {
         let forms = ["exec-element", "exec-input", "exec-output"];
-        let mut tensors = Vec::new();
+        let (mut tensors, mut operands) = (Vec::new(), Vec::new());
         for id in whole {
             let (tensor, places) = self.address(*id, forms)?;
-            if !places.is_empty() {
-                return Err(NoDialect(ONE_OF_A_BATCH.to_owned()));
-            }
             let (rank, memory) = (tensor.shape.len(), memory(tensor));
+            operands.push((format!("%{}", tensor.name), memory.clone()));
+            for place in places {
+                let (name, of) = self.value(place)?;
+                operands.push((name, of.to_string()));
+            }
             tensors.push(Whole { name: &tensor.name, dtype: tensor.dtype, rank, memory });
+        }
+        if operands.len() > whole.len() {
+            self.out.line(product_of_matrices(&operands, transposed));
+            return Ok(());
         }
         match <[Whole<'_>; 3]>::try_from(tensors) {
             Ok(tensors) => self.out.product(transposed, tensors),

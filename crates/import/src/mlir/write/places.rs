@@ -3,7 +3,7 @@
 use super::values::of_all;
 use super::{Unwritten, Value, Writer, elem, memory, value};
 use crate::mlir::KernelTensor;
-use crate::mlir::lines::{ONE_OF_A_BATCH, half_fold};
+use crate::mlir::lines::{half_fold, product_of_matrices};
 use crate::mlir::product::operation;
 use crate::mlir::types::{Elem, Type};
 use egg::{Id, Language};
@@ -170,15 +170,22 @@ impl<'a> Writer<'a> {
         Ok(Value { name: self.text.define(&operation)?, of: own })
     }
 
-    /// Writes a product of whole matrices, which starts from zeros.
+    /// Writes a product of whole tensors, which starts from zeros, or of matrices of which some are each one of a batch.
     pub(super) fn product(&mut self, transposed: bool, whole: [Id; 3]) -> Result<(), Unwritten> {
-        let mut tensors = Vec::new();
+        let (mut tensors, mut operands) = (Vec::new(), Vec::new());
         for id in whole {
             let (tensor, places) = self.address(id)?;
-            if !places.is_empty() {
-                return Err(Unwritten::Operator(ONE_OF_A_BATCH.to_owned()));
+            let (name, memory) = (value(&tensor.name), memory(&tensor.shape, tensor.dtype)?);
+            operands.push((name.clone(), memory.clone()));
+            for place in places {
+                let index = self.value(place)?;
+                let index = self.as_elem(index, Elem::Index)?;
+                operands.push((index.name, index.of.to_string()));
             }
-            tensors.push((value(&tensor.name), memory(&tensor.shape, tensor.dtype)?, tensor));
+            tensors.push((name, memory, tensor));
+        }
+        if operands.len() > whole.len() {
+            return self.text.line(&product_of_matrices(&operands, transposed));
         }
         let [(out, of, tensor), (a, of_a, first), (b, of_b, second)] = &tensors[..] else {
             return Ok(());

@@ -9,6 +9,7 @@
 //! actions is a valid order for everything.
 
 mod values;
+mod whole;
 mod writes;
 
 use crate::chains::Terms;
@@ -24,6 +25,8 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 use writes::{written, written_by};
+
+pub(super) use whole::widened;
 
 /// The reason why a DLC program cannot be read as a statement.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
