@@ -5,6 +5,7 @@
 
 use super::certificate::Uncertified::{self, Lost};
 use super::certificate::Writer;
+use super::chain::COMPUTED;
 use super::forms::{atom, form};
 use crate::chains::Terms;
 use egg::{Id, Language};
@@ -38,7 +39,7 @@ impl Writer<'_> {
 
     fn say_computed(&self, [old, new]: [Sexp; 2], place: &[usize], steps: &mut Vec<Sexp>) {
         let at = form("at", place.iter().map(|n| atom(n.to_string())));
-        steps.push(form("computed", [at, old, new]));
+        steps.push(form(COMPUTED, [at, old, new]));
     }
 
     /// Returns a term with the shortest term of each operand.

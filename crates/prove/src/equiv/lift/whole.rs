@@ -10,7 +10,7 @@ use ember_targets::contract::whole_name;
 use ember_targets::dlc::{
     Addr, Dim, Expr, Loop, Program, Purpose, RegisterId, Stmt, TensorDecl, TensorId,
 };
-use ember_values::scalar::BinaryOp;
+use ember_values::affine::Affine;
 use std::collections::BTreeSet;
 
 /// Returns the program with whole tensors where it has parts of these for one iteration; `whole` returns the extents of
@@ -197,9 +197,10 @@ impl Filling<'_> {
 
     /// Returns true if loops count an index, and `width` elements from it, through an extent; takes them from the loops.
     fn counts(&self, index: &Expr, width: u32, extent: Dim, loops: &mut Vec<&Loop>) -> bool {
-        let mut digits = Vec::new();
-        let counts = || {
-            digits_of(index, 1, &mut digits)?;
+        let mut counts = || {
+            let form = affine(index).filter(|form| form.constant == 0)?;
+            let mut digits: Vec<(i64, RegisterId)> =
+                form.terms.into_iter().map(|(register, scale)| (scale, register)).collect();
             digits.sort_unstable();
             let single = digits.len() == 1;
             let mut reached = i64::from(width);
@@ -227,21 +228,12 @@ impl Filling<'_> {
     }
 }
 
-/// Collects the registers of a sum, each with the number that it is multiplied by; `None` if an expression is no such sum
-/// from 0.
-fn digits_of(expr: &Expr, scale: i64, found: &mut Vec<(i64, RegisterId)>) -> Option<()> {
-    match expr {
-        Expr::Register(register) => found.push((scale, *register)),
-        Expr::Const(_) if is_zero(expr) => {}
-        Expr::Binary(BinaryOp::Add, a, b) => {
-            digits_of(a, scale, found)?;
-            digits_of(b, scale, found)?;
-        }
-        Expr::Binary(BinaryOp::Mul, a, b) => {
-            let by = constant(b)?;
-            digits_of(a, scale.checked_mul(by)?, found)?;
-        }
-        _ => return None,
+/// Returns an index as an affine form of registers, if it is one.
+fn affine(index: &Expr) -> Option<Affine<RegisterId>> {
+    match index {
+        Expr::Register(register) => Some(Affine::variable(*register)),
+        Expr::Const(_) => Some(Affine::constant(constant(index)?)),
+        Expr::Binary(op, a, b) => Affine::apply(*op, &affine(a)?, &affine(b)?),
+        _ => None,
     }
-    Some(())
 }
