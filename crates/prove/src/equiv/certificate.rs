@@ -317,7 +317,7 @@ impl<'a> Writer<'a> {
                 |term: &Term| subterm(term, &position).ok_or(Lost("a position that is not there"));
             let (old, new) = (part(&before)?, part(&whole)?);
             let place = [within, &position[..]].concat();
-            let at = form("at", place.iter().map(|n| atom(n.to_string())));
+            let at = placed(&place);
             match self.hidden.applied(name) {
                 None => {
                     self.computed((&old, &new), (depth, &place), steps)?;
@@ -481,4 +481,9 @@ impl<'a> Writer<'a> {
         let links = links.map_err(|_| Uncertified::NoChain(from.clone(), to.clone()))?;
         self.steps(from, links, (depth, within), steps)
     }
+}
+
+/// Returns a place in a term, by the numbers of operands that lead to it.
+pub(super) fn placed(place: &[usize]) -> Sexp {
+    form("at", place.iter().map(|n| atom(n.to_string())))
 }

@@ -4,9 +4,9 @@
 //! lead to the value, so that they come first.
 
 use super::certificate::Uncertified::{self, Lost};
-use super::certificate::Writer;
+use super::certificate::{Writer, placed};
 use super::chain::COMPUTED;
-use super::forms::{atom, form};
+use super::forms::form;
 use crate::chains::Terms;
 use egg::{Id, Language};
 use ember_language::sexp::Sexp;
@@ -38,8 +38,7 @@ impl Writer<'_> {
     }
 
     fn say_computed(&self, [old, new]: [Sexp; 2], place: &[usize], steps: &mut Vec<Sexp>) {
-        let at = form("at", place.iter().map(|n| atom(n.to_string())));
-        steps.push(form(COMPUTED, [at, old, new]));
+        steps.push(form(COMPUTED, [placed(place), old, new]));
     }
 
     /// Returns a term with the shortest term of each operand.
