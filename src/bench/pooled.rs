@@ -1,5 +1,5 @@
-//! What the pool shows about the search: the pairs of a workload and another search, by schedule or without a rule set,
-//! whose program is better than that of the search with all rules, on data that neither was chosen on.
+//! The table of the pool: the pairs of a workload and another search, by schedule or without a rule set, whose program
+//! is better than that of the search with all rules, on data that neither was chosen on.
 
 use super::Row;
 use crate::report::PooledSearch;

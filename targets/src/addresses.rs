@@ -1,6 +1,8 @@
 //! The addresses that the execute unit uses, and the tensors that the access unit uses.
 
-use crate::dlc::{Action, Addr, Expr, Program, Stmt, StreamKind, TensorId};
+use crate::dlc::{Action, Addr, Expr, Program, RegisterId, Stmt, StreamKind, TensorId};
+use ember_values::affine::Affine;
+use ember_values::scalar::Scalar;
 
 impl Program {
     /// Iterates over main and the bodies of all cases.
@@ -64,6 +66,16 @@ pub fn each_address(stmt: &Stmt, visit: &mut dyn FnMut(&Addr<Expr>)) {
 
 fn indices(addr: &Addr<Expr>) -> impl Iterator<Item = &Expr> {
     addr.index.iter().chain(addr.lanes.iter().map(|lanes| &lanes.limit))
+}
+
+/// Returns an index as an affine form of registers, if it is one.
+pub fn affine(index: &Expr) -> Option<Affine<RegisterId>> {
+    match index {
+        Expr::Register(own) => Some(Affine::variable(*own)),
+        Expr::Const(Scalar::I64(n)) => Some(Affine::constant(*n)),
+        Expr::Binary(op, a, b) => Affine::apply(*op, &affine(a)?, &affine(b)?),
+        _ => None,
+    }
 }
 
 /// Changes every address of statements, those in the bodies of loops included.

@@ -1,8 +1,9 @@
 //! Contraction: a tensor of which each iteration of a loop uses one part of its own needs room for one part only, which
 //! the iterations use in turn and which stays in the caches.
 //!
-//! What a program reads of such a tensor it has written before, since its contents at the start have no meaning; and no
-//! iteration reads what another one has written, since each has a first index of its own.
+//! A program reads of such a tensor only what it has written, since its contents at the start have no meaning. No
+//! iteration reads what another one has written, since each has a first index of its own; and so has each iteration of
+//! the loops around, since otherwise the loop would run again and find what it left.
 
 use crate::addresses::{each_address, each_address_mut};
 use crate::dlc::{Addr, Expr, Program, Purpose, RegisterId, Stmt, TensorDecl, TensorId};
@@ -26,7 +27,8 @@ pub fn contracted(mut program: Program, private: impl Fn(&str) -> bool) -> Progr
         if !declared.writable() || !private(&declared.name) || of_streams.contains(&tensor) {
             continue;
         }
-        while program.tensors[at].shape.len() > 1 && is_by_part(&program, tensor) {
+        let mut removed = 0;
+        while program.tensors[at].shape.len() > 1 && is_by_part(&program, tensor, removed) {
             for body in program.parts_mut() {
                 each_address_mut(body, &mut |addr| {
                     if addr.tensor == tensor {
@@ -35,6 +37,7 @@ pub fn contracted(mut program: Program, private: impl Fn(&str) -> bool) -> Progr
                 });
             }
             program.tensors[at].shape.remove(0);
+            removed += 1;
             if program.tensors[at].purpose != Purpose::Scratch {
                 program.tensors[at].purpose = Purpose::Scratch;
                 let mut name = format!("{}{PART}", program.tensors[at].name);
@@ -48,10 +51,11 @@ pub fn contracted(mut program: Program, private: impl Fn(&str) -> bool) -> Progr
     program
 }
 
-/// Returns true if the program uses a tensor in one loop alone, and there only with the loop's variable as first index.
-fn is_by_part(program: &Program, tensor: TensorId) -> bool {
+/// Returns true if the program uses a tensor in one loop alone, with so many `around` it, and there only with the loop's
+/// variable as first index.
+fn is_by_part(program: &Program, tensor: TensorId, around: usize) -> bool {
     let mut search =
-        Search { tensor, loops: Vec::new(), count: 0, found: None, uses: 0, fits: true };
+        Search { tensor, around, loops: Vec::new(), count: 0, found: None, uses: 0, fits: true };
     program.parts().for_each(|body| search.body(body));
     search.fits && search.uses > 0
 }
@@ -59,6 +63,8 @@ fn is_by_part(program: &Program, tensor: TensorId) -> bool {
 /// The search for the loop whose iterations use one part of a tensor each.
 struct Search {
     tensor: TensorId,
+    /// The loops around the one that is searched for, each of which has a part of its own.
+    around: usize,
     /// The loops around the current statement, by number, with their variables.
     loops: Vec<(usize, RegisterId)>,
     count: usize,
@@ -96,7 +102,8 @@ impl Search {
         let first = addr.index.first().filter(|_| addr.index.len() > 1 || addr.lanes.is_none());
         let own = match first {
             Some(Expr::Register(register)) => {
-                self.loops.iter().rev().find(|(_, var)| var == register).map(|(number, _)| *number)
+                let at = self.loops.iter().rposition(|(_, var)| var == register);
+                at.filter(|at| *at == self.around).map(|at| self.loops[at].0)
             }
             _ => None,
         };

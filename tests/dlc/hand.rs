@@ -238,6 +238,10 @@ fn what_is_used_elsewhere_keeps_its_extents() {
             "(for i 0 (size n) 1 (for j 0 4 1 {stored} (set r (load (at t 0 j (lanes 4 4 0))))))"
         ),
         format!("(for i 0 (size n) 1 (for j 0 4 1 {stored} (set i 0)))"),
+        // The loop runs again, and may read what it wrote before.
+        format!(
+            "(for j 0 4 1 (for i 0 (size n) 1 (set r (load (at t i j (lanes 4 4 0)))) {stored}))"
+        ),
     ] {
         let text = contracted_text(&kept);
         assert!(text.contains("(tensor_out t f32 (n 4 4))"), "{text}");

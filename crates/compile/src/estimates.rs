@@ -2,7 +2,7 @@
 //! and run on data: the cost model must order those that the search would never choose, too, since it decides what is
 //! kept on the way.
 
-use crate::cost::{Model, Rates, Summary};
+use crate::cost::{Model, Rates, Summary, identity};
 use crate::groups::{Chooser, Plan};
 use crate::pipeline::{self, Case, Inputs, Options};
 use crate::search::{Candidate, Event};
@@ -13,9 +13,7 @@ use ember_host::threads;
 use ember_language::rules::Schedule;
 use ember_language::term::Node;
 use ember_targets::print::print;
-use siphasher::sip::SipHasher13;
 use std::collections::BTreeSet;
-use std::hash::{Hash, Hasher};
 
 /// The programs to draw for each group of statements.
 #[derive(Clone, Copy, Debug)]
@@ -83,12 +81,12 @@ pub fn drawn(
         let Event::Extracted { .. } = event else { return };
         let workload = statistics.workload(egraph);
         let model = Model { goal, rates: &rates, workload: &workload, fetches: true };
-        for salt in (0..SALTS).map(|salt| hashed(&(draw.seed, salt))) {
+        for salt in (0..SALTS).map(|salt| identity(&(draw.seed, salt))) {
             for candidate in candidates(egraph, root, &Lots { model: &model, salt }, schedule.name)
             {
                 let Ok(program) = chooser.program_of(plan, at, &candidate) else { continue };
                 let text = print(program.program());
-                let lot = hashed(&(draw.seed, &text));
+                let lot = identity(&(draw.seed, &text));
                 if known.insert(text) {
                     distinct.push((lot, candidate));
                 }
@@ -151,19 +149,12 @@ impl CostModel<Node, Facts> for Lots<'_> {
     }
 
     fn kind(&self, summary: &Summary) -> u64 {
-        hashed(&(self.salt, summary.key))
+        identity(&(self.salt, summary.key))
     }
 
     fn is_finished(&self, summary: &Summary) -> bool {
         self.model.is_finished(summary)
     }
-}
-
-/// Hashes parts to a value that is the same in every run.
-fn hashed(parts: &impl Hash) -> u64 {
-    let mut hasher = SipHasher13::new();
-    parts.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Returns the rank of each value; equal values share the mean of theirs.

@@ -210,9 +210,8 @@ impl Statement {
 /// The tensors and sizes that a program for a model declares.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Declarations {
-    /// The inputs in order, then the computed tensors in order; only the latter are writable, and those that are no outputs
-    /// are scratch memory. The position of a tensor
-    /// is its [`TensorId`].
+    /// The inputs in order, then the computed tensors in order; only the latter are writable, and those that are no
+    /// outputs are scratch memory. The position of a tensor is its [`TensorId`].
     pub tensors: Vec<TensorDecl>,
     /// The names of the sizes that extents mention. An extent with a number added is a separate size, such as `bags+1`.
     pub sizes: Vec<String>,

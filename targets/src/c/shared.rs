@@ -3,8 +3,8 @@
 
 use super::declare::{Block, Declarations};
 use super::statement::last;
+use crate::addresses::affine;
 use crate::dlc::{Addr, Expr, Loop, Program, RegisterId, Stmt, TensorId};
-use ember_values::affine::Affine;
 use ember_values::scalar::{DType, Scalar};
 use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
@@ -170,15 +170,5 @@ impl Seen {
             has(&here) && has(&next)
         });
         ragged.map_or(Rows::Even, |(tensor, _)| Rows::Ragged(*tensor))
-    }
-}
-
-/// Returns an index as an affine form of registers, if it is one.
-fn affine(index: &Expr) -> Option<Affine<RegisterId>> {
-    match index {
-        Expr::Register(own) => Some(Affine::variable(*own)),
-        Expr::Const(Scalar::I64(n)) => Some(Affine::constant(*n)),
-        Expr::Binary(op, a, b) => Affine::apply(*op, &affine(a)?, &affine(b)?),
-        _ => None,
     }
 }

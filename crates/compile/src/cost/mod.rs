@@ -13,6 +13,7 @@ mod term;
 mod vector;
 
 pub use few::Few;
+pub(crate) use summary::identity;
 pub use summary::{Load, StreamUse, Streams, Summary};
 pub use vector::{Cost, Rates};
 

@@ -295,7 +295,7 @@ impl Summary {
 const NAMES: u64 = 3;
 
 /// Hashes parts to a value that is the same in every run and with every compiler.
-fn identity(parts: &impl Hash) -> u64 {
+pub(crate) fn identity(parts: &impl Hash) -> u64 {
     let mut hasher = SipHasher13::new();
     parts.hash(&mut hasher);
     hasher.finish()

@@ -5,12 +5,11 @@
 //! writes all of that memory before it reads any: so it reads nothing that another iteration left there, and the final
 //! contents of scratch memory are ignored.
 
-use ember_targets::addresses::{each_address, each_address_mut};
+use ember_targets::addresses::{affine, each_address, each_address_mut};
 use ember_targets::contract::whole_name;
 use ember_targets::dlc::{
     Addr, Dim, Expr, Loop, Program, Purpose, RegisterId, Stmt, TensorDecl, TensorId,
 };
-use ember_values::affine::Affine;
 use std::collections::BTreeSet;
 
 /// Returns the program with whole tensors where it has parts of these for one iteration; `whole` returns the extents of
@@ -225,15 +224,5 @@ impl Filling<'_> {
                 .then_some(())
         };
         counts().is_some()
-    }
-}
-
-/// Returns an index as an affine form of registers, if it is one.
-fn affine(index: &Expr) -> Option<Affine<RegisterId>> {
-    match index {
-        Expr::Register(register) => Some(Affine::variable(*register)),
-        Expr::Const(_) => Some(Affine::constant(constant(index)?)),
-        Expr::Binary(op, a, b) => Affine::apply(*op, &affine(a)?, &affine(b)?),
-        _ => None,
     }
 }
