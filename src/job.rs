@@ -284,7 +284,10 @@ fn search(
     let name = schedule.name.as_str();
     let mut best = contender(name, CoreKind::OutOfOrder, inputs, schedule, &attempt);
     let searched = attempt.searched;
-    line.say("simulating, and leaving out each rule set");
+    line.say(match scope {
+        Scope::Whole => "simulating, and leaving out each rule set",
+        _ => "simulating",
+    });
     let left_out = || without(tuning, schedule, &searched, &chosen, line);
     if tuning.options.pool {
         let withouts = left_out()?;

@@ -91,6 +91,9 @@ pub(super) struct Common {
     /// times as long.
     #[arg(long, conflicts_with_all = ["no_rank", "emit", "emit_after"])]
     pub pool: bool,
+    /// Do not search again without each rule set to see what it is worth, which takes most of the time of a report.
+    #[arg(long, conflicts_with = "pool")]
+    pub no_ablation: bool,
     #[command(flatten)]
     pub set: Set,
     /// The most cycles that a program may run.

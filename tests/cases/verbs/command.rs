@@ -174,7 +174,7 @@ pub fn tune(path: &Path) -> Result<String, String> {
 /// program, each with the reason.
 pub fn compare(path: &Path) -> Result<String, String> {
     let mut words = arguments(path)?;
-    words.push("--json".to_owned());
+    words.extend(["--no-ablation", "--json"].map(str::to_owned));
     let output = command(&words)?;
     let report: Value = serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())?;
     let programs = report["programs"].as_array().ok_or("no programs")?;
@@ -203,7 +203,7 @@ pub fn compare(path: &Path) -> Result<String, String> {
 pub fn import(path: &Path) -> Result<String, String> {
     let mut words = arguments(path)?;
     if extension(path) == "run" {
-        words.extend(["--tolerance", "0,1e-5", "--json"].map(str::to_owned));
+        words.extend(["--tolerance", "0,1e-5", "--no-ablation", "--json"].map(str::to_owned));
         let output = command(&words)?;
         let report: Value = serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())?;
         let outputs = report["expected"].as_array().ok_or_else(|| report.to_string())?;
