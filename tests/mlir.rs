@@ -3,15 +3,23 @@
 
 use ember_certify::Rules;
 use ember_compile::{machines, pipeline};
+use ember_engine::CompiledRule;
 use ember_host::Disk;
 use ember_language::diagnostic::{Diagnostic, Sources};
-use ember_language::rules;
+use ember_language::rules::{self, RuleBook};
 use ember_prove::equiv::{self, Options, Side, Sides, Verdict, What};
+use ember_targets::machine::Machine;
 use ember_targets::verify::Limits;
-use ember_tools::emit;
+use ember_tools::emit::{self, Level};
+use itertools::Itertools;
+use rayon::prelude::*;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
 
 /// Returns the program of a kernel in SCF text with its declarations, as both sides of a comparison.
 fn twice(text: &str) -> String {
@@ -25,14 +33,9 @@ fn twice(text: &str) -> String {
 
 #[test]
 fn what_is_written_reads_back_as_the_same_program() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut sources = Sources::new(Disk);
-    let paths = equiv::rule_paths(&Disk, &[root.join("rules")]);
-    let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
-    let compiled = ember_engine::compile(&book);
-    let checked = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
+    let (bench, mut sources) = (Bench::new(), Sources::new(Disk));
     let machine = machines::load(&mut sources, "tmu-cpu-plus").expect("it comes with the program");
-    let mut kernels: Vec<PathBuf> = std::fs::read_dir(root.join("tests/kernels"))
+    let mut kernels: Vec<PathBuf> = std::fs::read_dir(root().join("tests/kernels"))
         .expect("the folder of kernels")
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "kernel"))
@@ -44,25 +47,22 @@ fn what_is_written_reads_back_as_the_same_program() {
         let pair = PathBuf::from(format!("{name}.pair"));
         let text = std::fs::read_to_string(&path).expect("a text");
         sources.add(&pair, twice(&text));
-        let sides = equiv::read(&mut sources, &book, &machine, &[pair], None);
+        let sides = equiv::read(&mut sources, &bench.book, &machine, &[pair], None);
         let sides = sides.unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
         let term = sides.left.term().expect("a program of one processor").clone();
         let written = equiv::mlir_text(&name, &sides.declarations, &term).expect("has a text");
         let file = PathBuf::from(format!("{name}.mlir"));
         sources.add(&file, written.as_str());
         let known = std::iter::once(&sides.declarations);
-        let read = equiv::read_kernel(&mut sources, &book, &Limits::of(&machine), &file, known);
+        let read =
+            equiv::read_kernel(&mut sources, &bench.book, &Limits::of(&machine), &file, known);
         let (declarations, Side { what, .. }) =
             read.unwrap_or_else(|errors| panic!("{name}: {errors:?}\n{written}"));
         assert_eq!(declarations.tensors, sides.declarations.tensors, "{name}");
         let first = What::Term { term, sort: sort(&what) };
-        let both = Sides::of(&book.signature, declarations, [first, what]);
-        let options = Options::default();
-        let answer = equiv::compare(&both, &book, &compiled, &checked, &machine, &options);
-        match answer.expect("an answer").verdict {
-            Verdict::Equal(Ok(_)) => {}
-            verdict => panic!("{name}: {verdict:?}\n{written}"),
-        }
+        let both = Sides::of(&bench.book.signature, declarations, [first, what]);
+        let verdict = bench.compare(&both, &machine);
+        assert!(matches!(verdict, Verdict::Equal(Ok(_))), "{name}: {verdict:?}\n{written}");
     }
 }
 
@@ -108,35 +108,57 @@ fn a_hundred_thousand_lines_are_read_in_two_seconds() {
     assert!(time < Duration::from_secs(2), "{time:?}");
 }
 
-/// Compares the text of a model at a level with that in a dialect of MLIR. Returns the reason where there is none.
-fn reads_back(name: &str, schedule: &str, levels: [emit::Level; 2]) -> Result<(), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let rules = vec![root.join("rules")];
-    let model = root.join(format!("examples/{name}.sexp"));
-    let options = pipeline::Options {
-        rank: false,
-        rules: rules.clone(),
-        schedule: schedule.to_owned(),
-        ..pipeline::Options::default()
-    };
-    let mut sources = Sources::new(Disk);
-    let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
-    let [own, dialect] = levels.map(|level| emit::program(&inputs, &options, level));
-    let dialect = dialect.map_err(|errors| errors[0].message.clone())?;
-    let files = [PathBuf::from(format!("{name}.own")), PathBuf::from(format!("{name}.mlir"))];
-    sources.add(&files[0], own.expect("a program"));
-    sources.add(&files[1], dialect.as_str());
-    let paths = equiv::rule_paths(&Disk, &rules);
-    let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
-    let compiled = ember_engine::compile(&book);
-    let checked = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
-    let sides = equiv::read(&mut sources, &book, &inputs.machine, &files, Some(&model));
-    let sides = sides.unwrap_or_else(|errors| panic!("{name}: {errors:?}\n{dialect}"));
-    let options = Options::default();
-    let answer = equiv::compare(&sides, &book, &compiled, &checked, &inputs.machine, &options);
-    let verdict = answer.expect("an answer").verdict;
-    assert!(matches!(verdict, Verdict::Equal(Ok(_))), "{name}: {verdict:?}\n{dialect}");
-    Ok(())
+/// What reads and compares kernels.
+struct Bench {
+    book: RuleBook,
+    compiled: Vec<CompiledRule>,
+    checked: Rules,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let mut sources = Sources::new(Disk);
+        let paths = equiv::rule_paths(&Disk, &[root().join("rules")]);
+        let (book, _) = rules::load(&mut sources, &paths).expect("the rules are well-formed");
+        let checked = Rules::read(&mut sources, &paths).expect("the checker reads them, too");
+        Bench { compiled: ember_engine::compile(&book), book, checked }
+    }
+
+    fn compare(&self, sides: &Sides, machine: &Machine) -> Verdict {
+        let Bench { book, compiled, checked } = self;
+        let options = Options::default();
+        let answer = equiv::compare(sides, book, compiled, checked, machine, &options);
+        answer.expect("an answer").verdict
+    }
+
+    /// Compares the texts of an example's program at some levels with those in the dialects of MLIR.
+    fn reads_back(&self, name: &str, schedule: &str, levels: &[[Level; 2]]) {
+        let model = root().join(format!("examples/{name}.sexp"));
+        let options = pipeline::Options {
+            rank: false,
+            rules: vec![root().join("rules")],
+            schedule: schedule.to_owned(),
+            ..pipeline::Options::default()
+        };
+        let mut sources = Sources::new(Disk);
+        let inputs = pipeline::read(&mut sources, &model, &options).expect("a model");
+        let chosen = emit::chosen(&inputs, &options, levels[0][0]).expect("a program");
+        for levels in levels {
+            let [own, dialect] = levels.map(|level| {
+                let text = emit::written(&inputs, &options, level, &chosen);
+                text.unwrap_or_else(|errors| panic!("{name}, {schedule}, {level:?}: {errors:?}"))
+            });
+            let what = format!("{name}, {schedule}\n{dialect}");
+            let files = ["own", "mlir"].map(|end| PathBuf::from(format!("{:?}.{end}", levels[0])));
+            sources.add(&files[0], own);
+            sources.add(&files[1], dialect);
+            let sides =
+                equiv::read(&mut sources, &self.book, &inputs.machine, &files, Some(&model));
+            let sides = sides.unwrap_or_else(|errors| panic!("{errors:?}: {what}"));
+            let verdict = self.compare(&sides, &inputs.machine);
+            assert!(matches!(verdict, Verdict::Equal(Ok(_))), "{verdict:?}: {what}");
+        }
+    }
 }
 
 /// The examples; those of one kind are represented by the smallest.
@@ -159,33 +181,22 @@ const SCHEDULES: [&str; 5] = ["emb-opt0", "emb-opt1", "emb-opt2", "emb-opt3", "s
 
 #[test]
 fn examples_are_written_as_the_loops_and_lanes_that_they_are() {
-    for name in EXAMPLES {
-        let levels = [emit::Level::Scf, emit::Level::Mlir];
-        assert_eq!(reads_back(name, "search", levels), Ok(()), "{name}");
-    }
+    let bench = Bench::new();
+    EXAMPLES.par_iter().for_each(|name| {
+        bench.reads_back(name, "search", &[[Level::Scf, Level::Mlir]]);
+    });
 }
 
 #[test]
-fn examples_in_the_dialects_of_both_units_read_back() {
-    let levels =
-        [[emit::Level::Slc, emit::Level::MlirSlc], [emit::Level::Slcv, emit::Level::MlirSlcv]];
-    for name in EXAMPLES {
-        for schedule in SCHEDULES {
-            for levels in levels {
-                assert_eq!(reads_back(name, schedule, levels), Ok(()), "{name}, {schedule}");
-            }
-        }
-    }
-}
-
-#[test]
-fn examples_in_the_dialect_of_the_two_halves_read_back() {
-    let levels = [emit::Level::Dlc, emit::Level::MlirDlc];
-    for name in EXAMPLES {
-        for schedule in SCHEDULES {
-            assert_eq!(reads_back(name, schedule, levels), Ok(()), "{name}, {schedule}");
-        }
-    }
+fn examples_in_the_dialects_of_units_and_halves_read_back() {
+    let bench = Bench::new();
+    let scalar = [[Level::Slc, Level::MlirSlc]];
+    let whole = [[Level::Slcv, Level::MlirSlcv], [Level::Dlc, Level::MlirDlc]];
+    let all: Vec<_> = EXAMPLES.into_iter().cartesian_product(SCHEDULES).collect();
+    all.par_iter().for_each(|(name, schedule)| {
+        bench.reads_back(name, schedule, &scalar);
+        bench.reads_back(name, schedule, &whole);
+    });
 }
 
 #[test]

@@ -64,21 +64,25 @@ fn every_answer_agrees_with_what_the_search_reports() {
 
 /// Returns the text of a term with the subterm at a position replaced.
 fn replaced(whole: &Term, position: &[usize], part: &Term) -> String {
-    fn write(term: &Term, at: Id, position: Option<&[usize]>, part: &str) -> String {
+    fn write(term: &Term, at: Id, position: Option<&[usize]>, part: &str, text: &mut String) {
         if position == Some(&[]) {
-            return part.to_owned();
+            return text.push_str(part);
         }
         let node = &term[at];
-        let below = |argument: usize| position.filter(|p| p[0] == argument).map(|p| &p[1..]);
-        let children = node.children().iter().enumerate();
-        let words = children.map(|(i, child)| write(term, *child, below(i), part));
-        let words: Vec<String> = words.collect();
-        match words.is_empty() {
-            true => node.to_string(),
-            false => format!("({node} {})", words.join(" ")),
+        let (open, close) = if node.children().is_empty() { ("", "") } else { ("(", ")") };
+        text.push_str(open);
+        text.push_str(&node.to_string());
+        for (argument, child) in node.children().iter().enumerate() {
+            let below = position.filter(|p| p[0] == argument).map(|p| &p[1..]);
+            text.push(' ');
+            write(term, *child, below, part, text);
         }
+        text.push_str(close);
     }
-    write(whole, Id::from(whole.len() - 1), Some(position), &explain::text(part))
+    let mut text = String::new();
+    let root = Id::from(whole.len() - 1);
+    write(whole, root, Some(position), &explain::text(part), &mut text);
+    text
 }
 
 fn check(step: &Step, before: &Term, what: &str) {

@@ -1,11 +1,12 @@
 //! Verbs that run the command itself: its output, its errors on bad input, and the comparison of a model's programs.
 
-use crate::{entries, extension, file_name};
+use crate::{certificate, entries, extension, file_name};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::fmt;
 use ember_language::rules;
 use ember_tools::render::render;
+use itertools::Itertools;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -113,13 +114,23 @@ fn say(words: &[String]) -> Result<String, String> {
     Ok(format!("{text}exit code {code}\n"))
 }
 
-/// Returns the output for two programs, and the exit code. The first line contains the options after `; equiv`.
+/// Returns the output for two programs, and the exit code. The first line contains the options after `; equiv`. A proof
+/// must have a certificate that holds.
 pub fn equiv(path: &Path) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
     let options = text.lines().next().and_then(|line| line.strip_prefix("; equiv")).unwrap_or("");
+    let name = path.with_extension("certificate").file_name().map(PathBuf::from);
+    let written = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name.unwrap_or_default());
+    let _ = fs::remove_file(&written);
     let mut words = vec!["equiv".to_owned(), path.display().to_string()];
     words.extend(options.split_whitespace().map(str::to_owned));
-    say(&words)
+    words.extend(["--certificate".to_owned(), written.display().to_string()]);
+    let said = say(&words)?;
+    if said.ends_with("exit code 0\n") {
+        let pairs = words.iter().tuple_windows().filter(|(option, _)| *option == "--rules");
+        certificate::holds(&written, pairs.map(|(_, path)| path.as_str()).collect())?;
+    }
+    Ok(said)
 }
 
 /// Returns the output of a sweep, without the keys of points, and the exit code. The first line may contain options after `# sweep`.

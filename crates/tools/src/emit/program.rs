@@ -42,28 +42,42 @@ pub enum Level {
     Header,
 }
 
-/// Returns the best program at a level.
+/// Returns the text of the best program at a level.
 pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<String> {
+    written(inputs, options, level, &chosen(inputs, options, level)?)
+}
+
+/// Returns the best program at a level.
+pub fn chosen(inputs: &Inputs, options: &Options, level: Level) -> Checked<Chosen> {
     let schedule = inputs.schedule(&options.schedule)?;
     let sequential = matches!(level, Level::Scf | Level::Mlir | Level::C | Level::Header);
     let goal = if sequential { Goal::Coupled } else { Goal::Decoupled };
-    let chosen = match level {
+    match level {
         Level::Dlc | Level::MlirDlc if options.rank => {
             let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
             let tuning = Tuning::new(inputs, &case, options);
             let attempt = tuning.best_of(schedule, &Line::hidden())?;
-            attempt.program(inputs, schedule)?.clone()
+            attempt.program(inputs, schedule).cloned()
         }
         Level::Slc | Level::MlirSlc => {
             let scalar = of_phases(inputs, schedule, |phase| phase != Phase::Optimise);
-            best(inputs, options, &scalar, goal)?
+            best(inputs, options, &scalar, goal)
         }
         // The simulator's choice would be for another core.
-        Level::C | Level::Header => compile_by(inputs, options, schedule, goal)?,
+        Level::C | Level::Header => compile_by(inputs, options, schedule, goal),
         Level::Scf | Level::Mlir | Level::Slcv | Level::Dlc | Level::MlirDlc | Level::MlirSlcv => {
-            best(inputs, options, schedule, goal)?
+            best(inputs, options, schedule, goal)
         }
-    };
+    }
+}
+
+/// Returns the text of a program at a level, which was chosen at this level or at one of the same program.
+pub fn written(
+    inputs: &Inputs,
+    options: &Options,
+    level: Level,
+    chosen: &Chosen,
+) -> Checked<String> {
     Ok(match level {
         Level::Dlc => print(chosen.program.program()),
         Level::C => native::source(inputs, &chosen.program, options)?.text,
