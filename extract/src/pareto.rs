@@ -283,7 +283,7 @@ where
     let mut extraction =
         Extraction { arena: Vec::new(), kept: BTreeMap::new(), roots: Vec::new(), truncated: true };
     let mut cut = false;
-    let mut made: Vec<(Choice<CandidateId>, Box<M::Summary>)> = Vec::new();
+    let mut made: Vec<(Choice<CandidateId>, M::Summary)> = Vec::new();
     for _ in 0..limits.rounds {
         let mut progress = false;
         for (place, &class) in order.iter().enumerate() {
@@ -294,18 +294,23 @@ where
                     let summaries: Choice<&M::Summary> =
                         choice.iter().map(|c| &*extraction.arena[c.0].summary).collect();
                     if let Some(summary) = model.combine(egraph, node, &summaries) {
-                        made.push((Choice::from_slice(choice), Box::new(summary)));
+                        made.push((Choice::from_slice(choice), summary));
                     }
                 });
                 let front = &mut fronts[place];
                 front.open[i].tried = Some(newest);
-                for (choice, summary) in made.drain(..) {
-                    let rank = model.rank(&summary);
-                    let kind = model.kind(&summary);
-                    let candidate =
-                        Candidate { node: node.clone(), children: choice, summary, rank, kind };
+                for (children, summary) in made.drain(..) {
+                    let arena = &mut extraction.arena;
+                    let summary_of = |c: &CandidateId| &*arena[c.0].summary;
+                    // Most candidates are dominated, and need no place of their own.
+                    if front.kept.iter().any(|c| model.dominates(summary_of(c), &summary)) {
+                        continue;
+                    }
+                    let (rank, kind) = (model.rank(&summary), model.kind(&summary));
+                    let (node, summary) = (node.clone(), Box::new(summary));
+                    let candidate = Candidate { node, children, summary, rank, kind };
                     let (changed, dropped) =
-                        insert(model, &mut extraction.arena, front, candidate, limits.per_class);
+                        insert(model, arena, front, candidate, limits.per_class);
                     cut |= dropped;
                     progress |= changed;
                 }
@@ -360,10 +365,10 @@ fn combinations(
     false
 }
 
-/// Adds a candidate to a class's set unless a candidate there dominates it, and removes the candidates that it
-/// dominates. If the set exceeds the bound, one candidate leaves: the worst of those that are like a better one, else
-/// the one with the worst handicapped rank. Otherwise variants of one good choice would crowd out different candidates
-/// that the context may need. Returns whether the set changed, and whether the bound removed a candidate.
+/// Adds a candidate that no other dominates to a class's set, and removes the candidates that it dominates. If the set
+/// exceeds the bound, one candidate leaves: the worst of those that are like a better one, else the one with the worst
+/// handicapped rank. Otherwise variants of one good choice would crowd out different candidates that the context may need.
+/// Returns whether the set changed, and whether the bound removed a candidate.
 fn insert<L, N, M>(
     model: &M,
     arena: &mut Vec<Candidate<L, M::Summary>>,
@@ -376,11 +381,7 @@ where
     N: Analysis<L>,
     M: CostModel<L, N>,
 {
-    let new = &candidate.summary;
-    if front.kept.iter().any(|c| model.dominates(&arena[c.0].summary, new)) {
-        return (false, false);
-    }
-    front.kept.retain(|c| !model.dominates(new, &arena[c.0].summary));
+    front.kept.retain(|c| !model.dominates(&candidate.summary, &arena[c.0].summary));
     let worse = |c: &CandidateId| arena[c.0].rank > candidate.rank;
     let position = front.kept.iter().position(worse).unwrap_or(front.kept.len());
     let id = CandidateId(arena.len());
