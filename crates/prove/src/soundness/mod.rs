@@ -61,9 +61,9 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             seed: 1,
-            least: 100,
+            least: 300,
             instances: 1500,
-            most: 60_000,
+            most: 90_000,
             exhaustive: 3,
             programs: 3000,
         }
