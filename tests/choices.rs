@@ -4,18 +4,24 @@ use ember_compile::groups::Chosen;
 use ember_compile::pipeline::{self, Case, Options};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
+use ember_language::rules::Exactness;
 use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use ember_tools::progress::Line;
 use ember_tools::tuning::Tuning;
 use std::path::Path;
 
-/// Returns the best program for a model, and the machine.
+/// Returns the best program for a model with the same bits, and the machine.
 fn best(model: &str) -> (Chosen, Machine) {
+    best_within(model, Exactness::Bitwise)
+}
+
+/// Returns the best program for a model within an exactness, and the machine.
+fn best_within(model: &str, exact: Exactness) -> (Chosen, Machine) {
     let mut sources = Sources::new(Disk);
     sources.add("<model>", model);
     let rules = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("rules")];
-    let options = Options { rules, ..Options::default() };
+    let options = Options { rules, exact, ..Options::default() };
     let inputs = pipeline::read(&mut sources, Path::new("<model>"), &options).expect("a model");
     let case = Case::new(&inputs.model, options.seed, options.exact).expect("data");
     let tuning = Tuning::new(&inputs, &case, &options);
@@ -68,4 +74,20 @@ fn functions_of_blocks_that_are_used_again_stay_in_the_cache() {
         program.lines().filter(|line| line.contains("mem_stream") && line.contains("(at k "));
     let past: Vec<&str> = loads.filter(|line| line.contains("non-temporal")).collect();
     assert!(past.is_empty(), "{past:?}");
+}
+
+/// The row of an outer loop is prefetched once, so it says nothing against prefetching a row in each inner iteration.
+#[test]
+fn rows_of_inner_loops_are_prefetched_beside_those_of_outer_loops() {
+    let (chosen, _) = best_within(
+        "(model dots (input x f32 (nodes 64)) (input y f32 (nodes 64)) (input i i64 (edges))
+        (input o i64 ((+ nodes 1)))
+        (output out (emb.sddmm x y i o))
+        (data (seed 1) (graph g (rmat (nodes 1000) (edges 10000)))
+          (x (uniform -0.5 0.5)) (y (uniform -0.5 0.5))
+          (o (offsets-of g)) (i (neighbours-of g))))",
+        Exactness::Reassoc,
+    );
+    let program = print(chosen.program.program());
+    assert!(program.contains("(prefetch y)"), "{program}");
 }

@@ -67,7 +67,7 @@ pub(super) struct BenchArgs {
     /// The seed of the data that programs are chosen on [default: the model's].
     #[arg(long, value_name = "N")]
     tune_seed: Option<u64>,
-    /// How many of the best candidates the simulator ranks, beside the best without prefetches [default: what the
+    /// How many of the best candidates the simulator ranks, beside the best by other prices of prefetches [default: what the
     /// schedule says, or 12].
     #[arg(long, value_name = "N")]
     candidates: Option<usize>,

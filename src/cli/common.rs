@@ -83,8 +83,8 @@ pub(super) struct Common {
     /// The most iterations of a saturation.
     #[arg(long, value_name = "N", default_value_t = Options::default().iter_limit)]
     pub iter_limit: usize,
-    /// How many of the best candidates the simulator ranks, beside the best without prefetches; half as
-    /// many of programs to compare with [default: what the schedule says, or 12].
+    /// How many of the best candidates the simulator ranks, beside the best by other prices of prefetches; half
+    /// as many of programs to compare with [default: what the schedule says, or 12].
     #[arg(long, value_name = "N")]
     pub candidates: Option<usize>,
     /// Also choose from the whole programs of all schedules, and of the searches without a rule set; takes several

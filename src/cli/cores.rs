@@ -45,7 +45,7 @@ pub(super) struct CoresArgs {
     /// The seed of the data [default: the model's].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// How many of the best candidates the simulator ranks on one core, beside the best without prefetches
+    /// How many of the best candidates the simulator ranks on one core, beside the best by other prices of prefetches
     /// [default: what the schedule says, or 12].
     #[arg(long, value_name = "N")]
     candidates: Option<usize>,

@@ -2,7 +2,7 @@
 //! and run on data: the cost model must order those that the search would never choose, too, since it decides what is
 //! kept on the way.
 
-use crate::cost::{Model, Rates, Summary, identity};
+use crate::cost::{Fetches, Model, Rates, Summary, identity};
 use crate::groups::{Chooser, Plan};
 use crate::pipeline::{self, Case, Inputs, Options};
 use crate::search::{Candidate, Event};
@@ -80,7 +80,7 @@ pub fn drawn(
     let mut watch = |egraph: &EGraph, root: Id, event: Event<'_>| {
         let Event::Extracted { .. } = event else { return };
         let workload = statistics.workload(egraph);
-        let model = Model { goal, rates: &rates, workload: &workload, fetches: true };
+        let model = Model { goal, rates: &rates, workload: &workload, fetches: Fetches::Each };
         for salt in (0..SALTS).map(|salt| identity(&(draw.seed, salt))) {
             for candidate in candidates(egraph, root, &Lots { model: &model, salt }, schedule.name)
             {

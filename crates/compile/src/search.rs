@@ -3,7 +3,7 @@
 //! A schedule saturates with sets of rules in order. `keep` extracts the best finished programs and starts a fresh
 //! e-graph from them, so that discarded alternatives have no further cost.
 
-use crate::cost::{Cost, Goal, Model, Rates, Summary};
+use crate::cost::{Cost, Fetches, Goal, Model, Rates, Summary};
 use crate::workload::Statistics;
 use egg::{Id, Symbol};
 use ember_analysis::facts::{EGraph, Facts};
@@ -245,14 +245,15 @@ impl State<'_, '_> {
         let workload = self.search.statistics.workload(egraph);
         let limits = ember_extract::Limits::default();
         let schedule = self.search.schedule.name;
-        let best = |fetches: bool, k: usize| {
+        let best = |fetches: Fetches, k: usize| {
             let Search { goal, rates, .. } = *self.search;
             let model = Model { goal, rates, workload: &workload, fetches };
             best(&model, &extract(egraph, self.root, &model, &limits), k, schedule)
         };
         // Estimates seldom rate prefetching worse than marshalling, although memory may limit both and the L2 may be
         // too small for the prefetched data. Only the simulator decides, so one program without prefetches is always a
-        // candidate. The second extraction is needed only if there is a load of prefetched data.
+        // candidate, and one that is the best if prefetches share their price. These extractions are needed only if there
+        // is a load of prefetched data.
         let operators = egraph.analysis.operators();
         let is_fetch = |node: &Node| {
             let form = operators.form(node);
@@ -261,13 +262,17 @@ impl State<'_, '_> {
         let can_fetch = self.search.rates.capabilities.has(Capability::Prefetch);
         let may_fetch = can_fetch && egraph.classes().any(|class| class.nodes.iter().any(is_fetch));
         let candidates = if may_fetch {
-            let (mut all, without) = threads::join(|| best(true, k), || best(false, 1));
-            let new: Vec<Candidate> =
-                without.into_iter().filter(|c| all.iter().all(|a| a.term != c.term)).collect();
-            all.extend(new);
+            let one = |fetches: Fetches| move || best(fetches, 1);
+            let others = || threads::join(one(Fetches::Shared), one(Fetches::Never));
+            let (mut all, (shared, without)) = threads::join(|| best(Fetches::Each, k), others);
+            for candidate in shared.into_iter().chain(without) {
+                if all.iter().all(|other| other.term != candidate.term) {
+                    all.push(candidate);
+                }
+            }
             all
         } else {
-            best(false, k)
+            best(Fetches::Never, k)
         };
         self.extract_time += start.elapsed();
         candidates

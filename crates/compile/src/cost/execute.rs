@@ -2,7 +2,7 @@
 
 use super::summary::Load;
 use super::term::{Operand, Priced};
-use super::{Cost, Goal, Model, Summary};
+use super::{Cost, Fetches, Goal, Model, Summary};
 use ember_analysis::effects::variable_key;
 use ember_analysis::facts::dtype_named;
 use ember_language::rules::{Kind, Loop, Unit};
@@ -152,7 +152,7 @@ impl Model<'_> {
 
     /// Prices a load of prefetched data; `None` if the address depends on no loop of the access unit.
     fn fetch(&self, term: &Priced<'_>, ahead: &Summary, address: &Summary) -> Option<Summary> {
-        if !self.fetches || ahead.stream_scope.is_empty() {
+        if self.fetches == Fetches::Never || ahead.stream_scope.is_empty() {
             return None;
         }
         let mut summary = Summary::merge(term.operands)?;

@@ -57,6 +57,11 @@ impl<T: Copy + Ord> Few<T> {
         }
     }
 
+    /// Iterates over the members of both sets.
+    pub fn union<'a>(&'a self, other: &'a Few<T>) -> impl Iterator<Item = &'a T> {
+        self.0.iter().chain(other.0.iter().filter(|member| !self.contains(member)))
+    }
+
     /// Returns true if every member is in the other set.
     pub fn is_subset(&self, other: &Few<T>) -> bool {
         self.0.len() <= other.0.len() && self.0.iter().all(|member| other.contains(member))

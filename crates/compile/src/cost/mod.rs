@@ -51,6 +51,19 @@ pub enum Goal {
     Coupled,
 }
 
+/// The price of prefetches while the loops around a candidate are not known. Neither price is right in every context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetches {
+    /// There are none.
+    Never,
+    /// Each evaluation pays for all of them.
+    Each,
+    /// One that does not depend on a loop is made once for all its iterations, so that an evaluation pays a part. Otherwise
+    /// a row that an outer loop prefetches ranks programs that prefetch one in each inner iteration as well after those
+    /// that wait for it.
+    Shared,
+}
+
 /// The cost model of one machine and workload.
 pub struct Model<'a> {
     /// The kind of program.
@@ -59,8 +72,8 @@ pub struct Model<'a> {
     pub rates: &'a Rates,
     /// The statistics of the data.
     pub workload: &'a Workload,
-    /// True if the access unit may prefetch data that the execute unit loads.
-    pub fetches: bool,
+    /// How data that the access unit prefetches for the execute unit is priced.
+    pub fetches: Fetches,
 }
 
 impl CostModel<Node, Facts> for Model<'_> {
@@ -113,8 +126,19 @@ impl Model<'_> {
     fn alone(&self, summary: &Summary) -> Cost {
         let streams = summary.streams.values();
         streams.fold(summary.cost, |cost, stream| {
-            cost + self.stream_cost(stream, None) + self.hand_over(stream, 0.0)
+            let once = self.stream_cost(stream, None) + self.hand_over(stream, 0.0);
+            match stream.fetched && self.fetches == Fetches::Shared {
+                true => cost + once * self.iterations(summary, stream).recip(),
+                false => cost + once,
+            }
         })
+    }
+
+    /// Returns how often a candidate is evaluated while a stream stays the same, in the loops that both need.
+    fn iterations(&self, summary: &Summary, stream: &StreamUse) -> f64 {
+        let loops = summary.stream_scope.union(&summary.execute_scope);
+        let others = loops.filter(|key| !stream.scope.contains(key));
+        others.map(|key| self.trips(*key).max(1.0)).product()
     }
 
     fn trips(&self, key: Id) -> f64 {

@@ -33,7 +33,7 @@ pub struct Options {
     pub node_limit: usize,
     /// The maximum number of iterations of a saturation.
     pub iter_limit: usize,
-    /// The number of best candidates that the simulator ranks, in addition to the best one without prefetches; `None`
+    /// The number of best candidates that the simulator ranks, in addition to the best by other prices of prefetches; `None`
     /// for that of the schedule. For programs that only serve for comparison (other schedules, and the search without a
     /// rule set), it ranks half as many.
     pub candidates: Option<usize>,
