@@ -108,7 +108,7 @@ fn a_hundred_thousand_lines_are_read_in_two_seconds() {
     assert!(time < Duration::from_secs(2), "{time:?}");
 }
 
-/// What reads and compares kernels.
+/// The rules by which kernels are read and compared, and proofs of that checked.
 struct Bench {
     book: RuleBook,
     compiled: Vec<CompiledRule>,

@@ -1,5 +1,5 @@
 //! Checks certificates: valid and forged ones against the rules in the same folder, and those that the command writes
-//! against the project's rules.
+//! against the rules that it was given.
 
 use ember_certify::{Rules, check};
 use ember_host::Disk;

@@ -86,9 +86,9 @@ impl Default for Options {
 /// Arrays for the arguments of a model, under the arguments' names or called `input.N`.
 #[derive(Clone, Debug)]
 pub enum Arrays {
-    /// Those of a file.
+    /// Arrays of a file.
     File(TensorFile),
-    /// Those in memory.
+    /// Arrays in memory.
     Held(BTreeMap<String, Tensor>),
 }
 
