@@ -299,7 +299,7 @@ fn row(egraph: &EGraph, lo: Id, hi: Id) -> Option<Run> {
         self::address(egraph, nodes.find_map(|node| operators.loaded(node))?)
     };
     let (first, next) = (loaded(lo)?, loaded(hi)?);
-    let rises = first.tensor == next.tensor && egraph.analysis.rises(first.tensor);
+    let rises = first.tensor == next.tensor && egraph.analysis.tells_rows(first.tensor);
     let ([Some(p)], [Some(q)]) = (&first.index[..], &next.index[..]) else { return None };
     let plain = [p, q].iter().all(|run| run.lanes == 1 && run.rows.is_none());
     let apart = q.start.sub(&p.start)?.as_constant();

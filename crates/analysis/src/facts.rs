@@ -40,6 +40,8 @@ pub struct Facts {
     tensors: FxHashMap<Symbol, TensorDecl>,
     /// Inputs whose elements never decrease.
     rising: BTreeSet<Symbol>,
+    /// True if effects tell the rows between such offsets apart.
+    rows: bool,
     /// The ranges of values that are assumed.
     assumed: FxHashMap<Node, Interval>,
     sizes: Vec<String>,
@@ -199,6 +201,7 @@ impl Facts {
                 .map(|t| (Symbol::from(format!("%{}", t.name)), t.clone()))
                 .collect(),
             rising: BTreeSet::new(),
+            rows: false,
             assumed: FxHashMap::default(),
             sizes: sizes.to_vec(),
             operators,
@@ -218,6 +221,17 @@ impl Facts {
     pub fn rising<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Facts {
         self.rising.extend(names.map(|name| Symbol::from(format!("%{name}"))));
         self
+    }
+
+    /// Tells the rows between offsets that never decrease apart.
+    pub fn telling_rows(mut self) -> Facts {
+        self.rows = true;
+        self
+    }
+
+    /// Returns true if the rows between the offsets in a tensor, given by its name in terms, are told apart.
+    pub(crate) fn tells_rows(&self, name: Symbol) -> bool {
+        self.rows && self.rises(name)
     }
 
     /// Unites values with equal affine forms, which need no rules then.

@@ -190,6 +190,13 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
                 })
         },
     },
+    Answer {
+        name: "rising",
+        answer: |g, x| {
+            let whole = g[x[0]].data.address.as_ref().filter(|a| a.index.is_empty());
+            whole.is_some_and(|a| g.analysis.rises(a.tensor))
+        },
+    },
     Answer { name: "runs", answer: |g, x| runs(g, x[0]).unwrap_or(false) },
     Answer { name: "runs-once", answer: |g, x| single_value(g, x[0]).is_some() },
     Answer { name: "scalar", answer: |g, x| is_scalar(g, x[0]) },

@@ -188,6 +188,10 @@ impl Checker<'_> {
                 let own = a.place.as_ref()?;
                 matches!(root(own), Some(Form::View { view: View::ReadOnly, .. })) || input(own)
             }
+            ("rising", [a]) => {
+                let own = a.place.as_ref()?;
+                own.2.is_empty() && tensor(own)?.rises
+            }
             ("writable", [a]) => {
                 matches!(root(a.place.as_ref()?), Some(Form::Root { written: true, .. }))
             }

@@ -171,6 +171,11 @@ pub const PREDICATES: &[Condition] = &[
         sorts: &["'a"],
     },
     Condition {
+        name: "rising",
+        doc: "the address is of a whole input of offsets, which start at 0 and never fall",
+        sorts: &["Address"],
+    },
+    Condition {
         name: "runs",
         doc: "the variable of a loop that runs at least once, whatever the data",
         sorts: &["Var"],

@@ -44,7 +44,7 @@ impl Question<'_> {
         let context = self.declarations.context();
         let facts = Facts::new(&context.tensors, &context.sizes, operators.clone(), unit);
         let rising = self.declarations.rising().filter(|_| self.rows);
-        let facts = facts.rising(rising).uniting_forms().rounding(exact);
+        let facts = facts.rising(rising).telling_rows().uniting_forms().rounding(exact);
         let mut egraph = EGraph::new(if record { facts.recording() } else { facts });
         for assumption in &self.declarations.assumptions {
             if let Some((value, range)) = &assumption.range {

@@ -38,6 +38,8 @@ pub(crate) struct World {
     block: u64,
     /// The width of a vector register in bytes.
     pub simd_bytes: u64,
+    /// True if offsets start at 0 and never fall, whatever the data.
+    pub rises: bool,
 }
 
 /// Returns the name of the tensor of a type and rank.
@@ -122,7 +124,22 @@ impl World {
             }
         }
         let sizes = SIZES.map(String::from).to_vec();
-        World { tensors, sizes, extents, block, simd_bytes }
+        World { tensors, sizes, extents, block, simd_bytes, rises: false }
+    }
+
+    /// Returns the names of the tensors of which facts say that they rise.
+    pub fn rising(&self) -> Option<String> {
+        self.rises.then(|| format!("{OFFSETS}_{}", DType::I64))
+    }
+
+    /// Returns true if what facts say of offsets is so in a store.
+    pub fn admits(&self, store: &Store) -> bool {
+        let tensor = self.rising().and_then(|name| store.tensors.get(&name));
+        tensor.is_none_or(|tensor| {
+            let offsets = (0..tensor.len()).map(|i| tensor.get(i).and_then(Scalar::as_i64));
+            let offsets: Vec<Option<i64>> = offsets.collect();
+            offsets.is_sorted() && offsets.first().is_none_or(|first| *first == Some(0))
+        })
     }
 
     /// Returns the extents of a store: the known extents of the world, and `free` for the symbolic ones.
@@ -180,14 +197,23 @@ impl World {
             let mut integers: Vec<i64> = (0..tensor.len())
                 .map(|_| if rng.u8(0..40) == 0 { rng.i64(-1..=9) } else { rng.i64(0..bound) })
                 .collect();
-            if offsets || rng.bool() {
+            let rises = self.rising().as_ref() == Some(name);
+            if rises {
+                let of_entries = |n: &mut i64| *n = (*n).clamp(0, extents[ENTRIES] as i64);
+                integers.iter_mut().for_each(of_entries);
+            }
+            if offsets || rises || rng.bool() {
                 integers.sort_unstable();
             }
-            if !offsets && rng.u8(0..8) == 0 {
+            if !offsets && !rises && rng.u8(0..8) == 0 {
                 integers.fill_with(|| extreme(rng, tensor.dtype).as_i64().unwrap_or(0));
             }
-            if let (true, [first, .., last]) = (offsets, integers.as_mut_slice()) {
-                (*first, *last) = (0, extents[ENTRIES] as i64);
+            match integers.as_mut_slice() {
+                [first, .., last] if offsets || rises => {
+                    (*first, *last) = (0, extents[ENTRIES] as i64);
+                }
+                [only] if rises => *only = 0,
+                _ => {}
             }
             for (i, integer) in integers.into_iter().enumerate() {
                 let value = match tensor.dtype {

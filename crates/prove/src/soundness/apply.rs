@@ -31,7 +31,8 @@ pub(super) enum Applied {
 pub(super) fn egraph(world: &World, operators: &Arc<Operators>, exact: Exactness) -> EGraph {
     let unit = VectorUnit { simd_bytes: world.simd_bytes, registers: 32 };
     let facts = Facts::new(&world.tensors, &world.sizes, operators.clone(), unit);
-    EGraph::new(facts.rounding(exact))
+    let rising = world.rising();
+    EGraph::new(facts.rising(rising.as_deref().into_iter()).telling_rows().rounding(exact))
 }
 
 /// Adds an instance to an e-graph and applies this rule alone, once.

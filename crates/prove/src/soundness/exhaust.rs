@@ -79,6 +79,9 @@ pub(super) fn exhaust(
                 }
                 content /= VALUES;
             }
+            if !instance.world.admits(&store) {
+                continue;
+            }
             for environment in environments(instance, &store, &free) {
                 runs += 1;
                 if runs > RUNS {

@@ -51,7 +51,9 @@ impl Instance {
             Some(sort) => sort,
             None => grammar.sort(rng.choice(any)?, None)?,
         };
-        let world = World::random(rng, !rule.fors.is_empty());
+        let mut world = World::random(rng, !rule.fors.is_empty());
+        // Offsets that may fall violate a condition of the rule, or show that it lacks one.
+        world.rises = rule.guards.iter().any(|guard| guard.what.name == "rising");
         let (pattern, others, named) = left_side(rule);
         let ranks = ranks(rule);
         let aim = aim.map(|aim| aim.within(rule, rng));
