@@ -124,7 +124,7 @@ const ALIKE: f64 = 0.02;
 
 /// The uncertainty of estimates between kinds: a candidate's rank grows by this fraction for each better candidate of
 /// its kind, so that the best of another kind may come before it.
-const HANDICAP: f64 = 0.05;
+const HANDICAP: f64 = 0.01;
 
 /// The candidates of every class reachable from a root.
 pub struct Extraction<L, S> {

@@ -42,8 +42,10 @@ fn nothing_is_slower_on_a_better_machine() {
         // Every change is made, and has an effect on something.
         let bars = tornado["bars"].as_array().expect("a list");
         assert_eq!(bars.len(), 15);
-        let faster = |bar: &&Value| bar["schedules"][0]["mean"].as_f64().is_some_and(|x| x < 0.999);
-        assert!(bars.iter().filter(faster).count() >= 2, "{bars:#?}");
+        let faster = |own: &Value| own["mean"].as_f64().is_some_and(|x| x < 0.999);
+        let of_any =
+            |bar: &&Value| bar["schedules"].as_array().is_some_and(|all| all.iter().any(faster));
+        assert!(bars.iter().filter(of_any).count() >= 5, "{bars:#?}");
     }
     assert_eq!(found, Vec::<[String; 3]>::new());
 }

@@ -252,8 +252,8 @@ impl State<'_, '_> {
         };
         // Estimates seldom rate prefetching worse than marshalling, although memory may limit both and the L2 may be
         // too small for the prefetched data. Only the simulator decides, so one program without prefetches is always a
-        // candidate, and one that is the best if prefetches share their price. These extractions are needed only if there
-        // is a load of prefetched data.
+        // candidate, and the best by each other price of prefetches. These extractions are needed only if there is a load
+        // of prefetched data.
         let operators = egraph.analysis.operators();
         let is_fetch = |node: &Node| {
             let form = operators.form(node);
@@ -262,10 +262,15 @@ impl State<'_, '_> {
         let can_fetch = self.search.rates.capabilities.has(Capability::Prefetch);
         let may_fetch = can_fetch && egraph.classes().any(|class| class.nodes.iter().any(is_fetch));
         let candidates = if may_fetch {
-            let one = |fetches: Fetches| move || best(fetches, 1);
-            let others = || threads::join(one(Fetches::Shared), one(Fetches::Never));
-            let (mut all, (shared, without)) = threads::join(|| best(Fetches::Each, k), others);
-            for candidate in shared.into_iter().chain(without) {
+            let priced = [
+                (Fetches::Each, k),
+                (Fetches::Shared, 1),
+                (Fetches::Waited, 1),
+                (Fetches::Never, 1),
+            ];
+            let mut found = threads::map(&priced, |(fetches, k)| best(*fetches, *k)).into_iter();
+            let mut all = found.next().unwrap_or_default();
+            for candidate in found.flatten() {
                 if all.iter().all(|other| other.term != candidate.term) {
                     all.push(candidate);
                 }

@@ -21,9 +21,9 @@ impl CostModel<SymbolLang, ()> for TwoUnits {
             "left" => [3.0, 0.0],
             "right" => [0.0, 3.0],
             "both" => [2.0, 2.0],
-            "almost" => [2.9, 0.2],
+            "almost" => [2.95, 0.2],
             "mixed" => [2.1, 3.05],
-            "late" => [0.0, 3.1],
+            "late" => [0.0, 3.06],
             "loop" => [0.5, 0.5],
             _ => [0.0, 0.0],
         };

@@ -62,6 +62,8 @@ pub enum Fetches {
     /// a row that an outer loop prefetches ranks programs that prefetch one in each inner iteration as well after those
     /// that wait for it.
     Shared,
+    /// Each evaluation pays for all of them, and the execute unit waits for those that nothing announces.
+    Waited,
 }
 
 /// The cost model of one machine and workload.
@@ -127,7 +129,9 @@ impl Model<'_> {
         let streams = summary.streams.values();
         streams.fold(summary.cost, |cost, stream| {
             let once = self.stream_cost(stream, None) + self.hand_over(stream, 0.0);
-            match stream.fetched && self.fetches == Fetches::Shared {
+            // Beside prefetches, a value is held because it is computed once for all iterations.
+            let held = stream.computed != Cost::default() && self.fetches != Fetches::Never;
+            match held || stream.fetched && self.fetches == Fetches::Shared {
                 true => cost + once * self.iterations(summary, stream).recip(),
                 false => cost + once,
             }
@@ -212,12 +216,24 @@ impl Model<'_> {
         for stream in paid.iter().filter(|s| s.marshalled) {
             widest = widest.max((stream.element * stream.lanes).min(self.rates.line_bytes));
         }
+        let mut fetched = 0.0;
         for stream in &paid {
             let streamed = self.stream_cost(stream, Some(key));
             body.cost = body.cost + streamed + self.hand_over(stream, widest);
+            if stream.fetched {
+                fetched += streamed.dram_bytes / self.rates.line_bytes;
+            }
             if stream.past_l2.is_some_and(|tensor| body.touched.contains(&tensor)) {
                 // The core would find data in its L2 that it also loads itself.
                 body.cost.execute += streamed.lines * self.rates.exposed_llc;
+            }
+        }
+        if self.fetches == Fetches::Waited {
+            let announces = body.cost.announces();
+            body.cost = self.rates.announced(&body.cost);
+            // An item of the same iteration follows the lines that it needs.
+            if !announces {
+                body.cost.unannounced += fetched;
             }
         }
         body.stream_scope.remove(&key);

@@ -21,6 +21,11 @@ pub struct Cost {
     pub loaded: f64,
     /// Bytes transferred between its L2 and their readers.
     pub l2_bytes: f64,
+    /// Lines that are prefetched from DRAM while nothing passes the queue, so that no operand or token tells the execute
+    /// unit that they are there.
+    pub unannounced: f64,
+    /// Cycles in which both units wait, because the execute unit asks for such lines itself.
+    pub waits: f64,
     /// Control tokens.
     pub tokens: f64,
     /// Cycles of the marshaller in addition to its writes into the data queue: tokens, starts of traversals, and
@@ -39,11 +44,16 @@ impl Cost {
     pub fn at_most(&self, other: &Cost) -> bool {
         self.components().iter().zip(other.components()).all(|(a, b)| *a <= b)
     }
+
+    /// Returns true if something passes the queue.
+    pub fn announces(&self) -> bool {
+        self.tokens > 0.0 || self.queue_bytes > 0.0
+    }
 }
 
 impl Cost {
     /// Returns the components in the order of the fields.
-    fn components(&self) -> [f64; 12] {
+    fn components(&self) -> [f64; 14] {
         [
             self.steps,
             self.lines,
@@ -52,6 +62,8 @@ impl Cost {
             self.vector,
             self.loaded,
             self.l2_bytes,
+            self.unannounced,
+            self.waits,
             self.tokens,
             self.marshal,
             self.queue_bytes,
@@ -81,6 +93,8 @@ impl Add for Cost {
             vector: self.vector + other.vector,
             loaded: self.loaded + other.loaded,
             l2_bytes: self.l2_bytes + other.l2_bytes,
+            unannounced: self.unannounced + other.unannounced,
+            waits: self.waits + other.waits,
             tokens: self.tokens + other.tokens,
             marshal: self.marshal + other.marshal,
             queue_bytes: self.queue_bytes + other.queue_bytes,
@@ -102,6 +116,8 @@ impl Mul<f64> for Cost {
             vector: self.vector * by,
             loaded: self.loaded * by,
             l2_bytes: self.l2_bytes * by,
+            unannounced: self.unannounced * by,
+            waits: self.waits * by,
             tokens: self.tokens * by,
             marshal: self.marshal * by,
             queue_bytes: self.queue_bytes * by,
@@ -110,6 +126,9 @@ impl Mul<f64> for Cost {
         }
     }
 }
+
+/// The misses that a full window of scalar code keeps in flight.
+const OVERLAPPING: f64 = 4.0;
 
 /// The rates and prices of the machine that estimates need.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,9 +204,8 @@ impl Rates {
             pop: machine.queue.read_latency as f64,
             token: machine.access.token_cycles as f64,
             traversal: machine.access.traversal_cycles as f64,
-            // A full window of scalar code keeps a few misses in flight.
-            exposed_latency: machine.cycles(unloaded) as f64 / 4.0,
-            exposed_llc: machine.llc.latency as f64 / 4.0,
+            exposed_latency: machine.cycles(unloaded) as f64 / OVERLAPPING,
+            exposed_llc: machine.llc.latency as f64 / OVERLAPPING,
             l2_rate: machine.l2.bytes_per_cycle as f64,
             line_bytes: machine.dram.line_bytes as f64,
             requests: machine.access.requests_per_cycle as f64,
@@ -245,6 +263,17 @@ impl Rates {
         }
     }
 
+    /// Returns the cost of one iteration of a loop of the access unit, in which the units may have run apart. If an item
+    /// passes the queue, the execute unit waits for it, and then for no more of the lines that were prefetched since the
+    /// last than for the first: the access unit is ahead by then.
+    pub fn announced(&self, iteration: &Cost) -> Cost {
+        if !iteration.announces() {
+            return *iteration;
+        }
+        let waits = self.exposed_latency * iteration.unannounced.min(OVERLAPPING);
+        Cost { unannounced: 0.0, waits: iteration.waits + waits, ..*iteration }
+    }
+
     /// Converts the operations of the execute unit to time. The operations of one loop iteration overlap, so the
     /// busiest port decides. The operations of different loops hardly overlap, so their times add up.
     pub fn settled(&self, cost: &Cost) -> Cost {
@@ -260,10 +289,12 @@ impl Rates {
     /// Returns the cycles for which a cost occupies each resource.
     pub fn resources(&self, cost: &Cost) -> [(&'static str, f64); 6] {
         let cost = &self.settled(cost);
+        // Nothing keeps the access unit from running so far ahead that its prefetches are for nothing.
+        let unaided = cost.unannounced * self.exposed_latency;
         [
             ("traversal", cost.steps),
             ("requests", cost.lines / self.requests),
-            ("execute", cost.execute),
+            ("execute", cost.execute + unaided),
             ("L2", cost.l2_bytes / self.l2_rate),
             ("queue", cost.marshal + cost.queue_bytes / self.queue_rate),
             ("DRAM", cost.dram_bytes / self.dram_rate),
@@ -275,6 +306,6 @@ impl Rates {
     pub fn cycles(&self, cost: &Cost) -> f64 {
         let resources = self.resources(cost).map(|(_, cycles)| cycles);
         let slowest = resources.iter().copied().fold(0.0, f64::max);
-        slowest + 0.01 * resources.iter().sum::<f64>() + 1e-5 * cost.energy
+        slowest + cost.waits + 0.01 * resources.iter().sum::<f64>() + 1e-5 * cost.energy
     }
 }

@@ -218,7 +218,7 @@ impl<'a> Chooser<'a> {
     }
 
     /// Exchanges the candidate of one group after another for a runner-up that makes the whole program faster: what the
-    /// other groups leave in caches and queues is part of a candidate's speed.
+    /// other groups leave in caches and queues is part of a candidate's speed. It ends when no exchange of one group helps.
     fn beside_the_others(
         &self,
         plan: &Plan,
@@ -233,7 +233,12 @@ impl<'a> Chooser<'a> {
             Some(measure.cycles)
         };
         let Some(mut fewest) = cycles(&best, self.cycles, Values::All) else { return best };
-        for (group, others) in runners_up {
+        let mut tried_since = 0;
+        for (group, others) in runners_up.iter().cycle() {
+            if tried_since == runners_up.len() {
+                break;
+            }
+            tried_since += 1;
             let counts = |ranked: &Ranked| ranked.cycles() as f64 >= fewest as f64 * COUNTS;
             if !picked.get(group).is_some_and(counts) {
                 continue;
@@ -250,6 +255,7 @@ impl<'a> Chooser<'a> {
             if let Some((other, (whole, cycles))) = fastest.filter(|(_, (_, n))| *n < fewest) {
                 (best, fewest) = (whole, cycles);
                 picked.insert(*group, other.clone());
+                tried_since = 1;
             }
         }
         best
