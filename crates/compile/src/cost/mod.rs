@@ -51,7 +51,7 @@ pub enum Goal {
     Coupled,
 }
 
-/// The price of prefetches while the loops around a candidate are not known. Neither price is right in every context.
+/// The price of prefetches while the loops around a candidate are not known. None is right in every context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetches {
     /// There are none.
