@@ -38,7 +38,7 @@ pub type AffineForm = Affine<Id>;
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     tensors: FxHashMap<Symbol, TensorDecl>,
-    /// Inputs whose elements never decrease.
+    /// Inputs whose elements start at 0 and never decrease.
     rising: BTreeSet<Symbol>,
     /// True if effects tell the rows between such offsets apart.
     rows: bool,
@@ -217,7 +217,7 @@ impl Facts {
         }
     }
 
-    /// Declares inputs by name whose elements never decrease.
+    /// Declares inputs by name whose elements start at 0 and never decrease.
     pub fn rising<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Facts {
         self.rising.extend(names.map(|name| Symbol::from(format!("%{name}"))));
         self

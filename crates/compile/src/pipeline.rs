@@ -133,7 +133,7 @@ pub fn facts(inputs: &Inputs, group: &Group) -> Facts {
         registers: inputs.machine.core.vector_registers,
     };
     let operators = inputs.book.signature.table().clone();
-    // That rows are apart would give a search more forms of programs, none better, which displace others.
+    // A search does not tell rows apart: that gave more forms of programs, none of them better, which displaced others.
     let offsets = inputs.model.offsets_uses();
     let rising = offsets.iter().map(|used| inputs.model.tensor(used.offsets).name.as_str());
     Facts::new(&group.context.tensors, &group.sizes(), operators, vector_unit).rising(rising)

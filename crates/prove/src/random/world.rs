@@ -127,7 +127,7 @@ impl World {
         World { tensors, sizes, extents, block, simd_bytes, rises: false }
     }
 
-    /// Returns the names of the tensors of which facts say that they rise.
+    /// Returns the name of the tensor of which facts say that it rises, if there is one.
     pub fn rising(&self) -> Option<String> {
         self.rises.then(|| format!("{OFFSETS}_{}", DType::I64))
     }
