@@ -93,6 +93,9 @@ pub trait CostModel<L: Language, N: Analysis<L>> {
 pub struct Limits {
     /// The number of candidates kept in a class.
     pub per_class: usize,
+    /// The number of candidates kept in the root class, if it is greater: they become part of no other candidate, so
+    /// that they cost little.
+    pub at_root: usize,
     /// The number of combinations of children's candidates tried for one node.
     pub per_node: usize,
     /// The number of rounds over the whole graph.
@@ -101,7 +104,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { per_class: 12, per_node: 256, rounds: 64 }
+        Limits { per_class: 12, at_root: 24, per_node: 256, rounds: 64 }
     }
 }
 
@@ -287,6 +290,8 @@ where
     for _ in 0..limits.rounds {
         let mut progress = false;
         for (place, &class) in order.iter().enumerate() {
+            let at_root = if class == root { limits.at_root } else { 0 };
+            let bound = limits.per_class.max(at_root);
             for (i, node) in egraph[class].nodes.iter().enumerate() {
                 let newest = extraction.arena.len();
                 let open = &fronts[place].open[i];
@@ -309,8 +314,7 @@ where
                     let (rank, kind) = (model.rank(&summary), model.kind(&summary));
                     let (node, summary) = (node.clone(), Box::new(summary));
                     let candidate = Candidate { node, children, summary, rank, kind };
-                    let (changed, dropped) =
-                        insert(model, arena, front, candidate, limits.per_class);
+                    let (changed, dropped) = insert(model, arena, front, candidate, bound);
                     cut |= dropped;
                     progress |= changed;
                 }

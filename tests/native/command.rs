@@ -17,6 +17,11 @@ fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Runs a model once on this machine, without measuring it, and returns its rows.
+fn rows_once(model: &str, more: &[&str]) -> Vec<Value> {
+    rows(model, &[&["--no-measure"], more].concat())
+}
+
 /// Runs a model on this machine, and returns its rows.
 fn rows(model: &str, more: &[&str]) -> Vec<Value> {
     let args = [&[model, "--target", "cpu", "--json"], more].concat();
@@ -30,16 +35,26 @@ fn rows(model: &str, more: &[&str]) -> Vec<Value> {
 fn every_example_gives_the_bits_of_the_reference() {
     for model in examples() {
         let model = model.to_str().expect("a name");
-        for row in rows(model, &[]) {
+        for row in rows_once(model, &[]) {
+            assert_eq!(row["mismatch"], Value::Null, "{model}: {row}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_is_measured_runs_many_times() {
+    for model in ["bag_mean", "gcn"] {
+        for row in rows(&format!("examples/{model}.sexp"), &[]) {
             assert_eq!(row["mismatch"], Value::Null, "{model}: {row}");
             assert!(row["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0), "{model}: {row}");
+            assert!(row["runs"].as_u64().is_some_and(|runs| runs > 1), "{model}: {row}");
         }
     }
 }
 
 #[test]
 fn a_program_that_is_not_measured_runs_once() {
-    let rows = rows("examples/bag_mean.sexp", &["--no-measure"]);
+    let rows = rows_once("examples/bag_mean.sexp", &[]);
     let [row] = rows.as_slice() else { panic!("one program: {rows:?}") };
     assert_eq!((row["name"].as_str(), row["runs"].as_u64()), (Some("native"), Some(1)));
     assert_eq!(row["mismatch"], Value::Null);
@@ -51,7 +66,7 @@ fn threads_give_the_same_bits() {
         let text =
             ember(&[&format!("examples/{model}.sexp"), "--emit", "c", "--threads", "3"], &[]);
         assert!(String::from_utf8_lossy(&text.stdout).contains("#pragma omp"), "{model}");
-        for row in rows(&format!("examples/{model}.sexp"), &["--threads", "3"]) {
+        for row in rows_once(&format!("examples/{model}.sexp"), &["--threads", "3"]) {
             assert_eq!(row["mismatch"], Value::Null, "{model}: {row}");
         }
     }
@@ -77,7 +92,7 @@ fn sums_in_another_order_stay_within_their_bound() {
     for (model, exact) in
         models.iter().flat_map(|model| ["reassoc", "approx"].map(|exact| (model, exact)))
     {
-        for row in rows(model, &["--exact", exact]) {
+        for row in rows_once(model, &["--exact", exact]) {
             assert_eq!(row["mismatch"], Value::Null, "{model}: {row}");
         }
     }

@@ -107,7 +107,7 @@ pub fn drawn(
 const SALTS: u64 = 8;
 
 /// The bounds of a drawing.
-const LIMITS: Limits = Limits { per_class: 24, per_node: 256, rounds: 16 };
+const LIMITS: Limits = Limits { per_class: 24, at_root: 24, per_node: 256, rounds: 16 };
 
 /// Returns programs of an e-graph by lot.
 fn candidates(egraph: &EGraph, root: Id, lots: &Lots<'_>, schedule: Symbol) -> Vec<Candidate> {

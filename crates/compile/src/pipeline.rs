@@ -31,6 +31,9 @@ use itertools::Itertools;
 use std::collections::BTreeSet;
 use thiserror::Error;
 
+/// The most candidates of a search whose result the chosen program is only compared with.
+const COMPARED: usize = 6;
+
 /// Searches each group of a model's statements separately.
 pub fn search(
     inputs: &Inputs,
@@ -120,7 +123,7 @@ impl Run<'_> {
             limits: saturate::Limits { iterations: options.iter_limit, nodes: options.node_limit },
             best: match self.schedule.name.as_str() == options.schedule && self.without.is_none() {
                 true => options.ranked(self.schedule),
-                false => options.ranked(self.schedule).div_ceil(2),
+                false => options.ranked(self.schedule).min(COMPARED),
             },
         })
     }

@@ -19,6 +19,9 @@ use ember_values::primitive::form::{Early, Form};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+/// The most candidates by [`Fetches::Waited`]. Their estimates are apart by less than the cost model errs.
+const WAITED: usize = 3;
+
 /// The inputs of a search.
 pub struct Search<'a> {
     /// The declarations of the rules.
@@ -251,9 +254,9 @@ impl State<'_, '_> {
             best(&model, &extract(egraph, self.root, &model, &limits), k, schedule)
         };
         // Estimates seldom rate prefetching worse than marshalling, although memory may limit both and the L2 may be
-        // too small for the prefetched data. Only the simulator decides, so one program without prefetches is always a
-        // candidate, and the best by each other price of prefetches. These extractions are needed only if there is a load
-        // of prefetched data.
+        // too small for the prefetched data. Only the simulator decides, so as many programs without prefetches are
+        // candidates, those of a machine that cannot prefetch, and a few of the best by each other price of prefetches.
+        // These extractions are needed only if there is a load of prefetched data.
         let operators = egraph.analysis.operators();
         let is_fetch = |node: &Node| {
             let form = operators.form(node);
@@ -265,8 +268,8 @@ impl State<'_, '_> {
             let priced = [
                 (Fetches::Each, k),
                 (Fetches::Shared, 1),
-                (Fetches::Waited, 1),
-                (Fetches::Never, 1),
+                (Fetches::Waited, k.min(WAITED)),
+                (Fetches::Never, k),
             ];
             let mut found = threads::map(&priced, |(fetches, k)| best(*fetches, *k)).into_iter();
             let mut all = found.next().unwrap_or_default();

@@ -106,7 +106,7 @@ fn a_bound_on_candidates_is_reported() {
     union(&mut egraph, "(left 1)", "(right 1)");
     let root = union(&mut egraph, "(left 1)", "(both 1)");
     egraph.rebuild();
-    let limits = Limits { per_class: 1, ..Limits::default() };
+    let limits = Limits { per_class: 1, at_root: 1, ..Limits::default() };
     let extraction = extract(&egraph, root, &TwoUnits, &limits);
     assert!(extraction.truncated);
     assert_eq!(extraction.ranked().len(), 1);
@@ -118,7 +118,7 @@ fn best_two(members: [&str; 3]) -> Vec<String> {
     union(&mut egraph, members[0], members[1]);
     let root = union(&mut egraph, members[0], members[2]);
     egraph.rebuild();
-    let limits = Limits { per_class: 2, ..Limits::default() };
+    let limits = Limits { per_class: 2, at_root: 2, ..Limits::default() };
     let extraction = extract(&egraph, root, &TwoUnits, &limits);
     assert!(extraction.truncated);
     extraction.ranked().iter().map(|c| extraction.term(*c).to_string()).collect()

@@ -23,7 +23,7 @@ const SAME_SPEED: u64 = 20_000;
 const NEAR: [f64; 2] = [1.2, 1.03];
 
 /// The most candidates of a group that are tried beside the other groups, after the fastest.
-const RUNNERS_UP: usize = 4;
+const RUNNERS_UP: usize = 8;
 
 /// The number of candidates that run within one limit. The fastest of them bounds the next ones.
 const TOGETHER: usize = 4;
