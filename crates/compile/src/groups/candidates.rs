@@ -22,9 +22,6 @@ const SAME_SPEED: u64 = 20_000;
 /// [`BRIEF`] ones and for others: what the other groups leave in caches and queues makes up for no more.
 const NEAR: [f64; 2] = [1.2, 1.03];
 
-/// The most candidates of a group that are tried beside the other groups, after the fastest.
-const RUNNERS_UP: usize = 8;
-
 /// The number of candidates that run within one limit. The fastest of them bounds the next ones.
 const TOGETHER: usize = 4;
 
@@ -38,7 +35,7 @@ const CERTAIN: f64 = 3.0;
 
 /// The cycles of a program up to which others run, whatever their estimates are: fixed costs, which estimates leave out,
 /// decide, and such runs take no time.
-const BRIEF: u64 = 100_000;
+pub(super) const BRIEF: u64 = 100_000;
 
 /// Returns the most cycles of a program that counts as fast as one of some cycles.
 fn as_fast(cycles: u64) -> u64 {
@@ -365,7 +362,6 @@ impl Chooser<'_> {
         ranked.sort_by_key(Ranked::cycles);
         ranked.dedup_by_key(|ranked| ranked.cycles());
         ranked.retain(|other| other.cycles() != best.cycles() && other.cycles() <= limit);
-        ranked.truncate(RUNNERS_UP);
         Ok(Choice { best, runners_up: ranked })
     }
 

@@ -1,6 +1,6 @@
 //! The choice of one program from the candidates of every group.
 
-use super::candidates::{Ranked, Task};
+use super::candidates::{BRIEF, Ranked, Task};
 use super::compose::compose;
 use super::group::Plan;
 use super::searched::Searched;
@@ -17,6 +17,10 @@ use std::collections::BTreeMap;
 
 /// The part of a whole program's cycles from which on a group's candidates are tried beside the other groups.
 const COUNTS: f64 = 0.02;
+
+/// The most candidates of a group that are tried beside the other groups, after the fastest, unless such runs are
+/// [`BRIEF`].
+const RUNNERS_UP: usize = 8;
 
 /// The candidates of the groups that are searched, by group.
 type Picked = BTreeMap<usize, Ranked>;
@@ -243,6 +247,8 @@ impl<'a> Chooser<'a> {
             if !picked.get(group).is_some_and(counts) {
                 continue;
             }
+            let most = if fewest <= BRIEF { others.len() } else { others.len().min(RUNNERS_UP) };
+            let others = &others[..most];
             let tried = threads::map(others, |other| {
                 let mut picked = picked.clone();
                 picked.insert(*group, other.clone());
