@@ -2,6 +2,7 @@
 
 use ember_compile::groups::Chosen;
 use ember_compile::pipeline::{self, Case, Options};
+use ember_compile::ranking::Measure;
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::Exactness;
@@ -18,10 +19,15 @@ fn best(model: &str) -> (Chosen, Machine) {
 
 /// Returns the best program for a model within an exactness, and the machine.
 fn best_within(model: &str, exact: Exactness) -> (Chosen, Machine) {
+    best_with(model, Options { exact, ..Options::default() })
+}
+
+/// Returns the best program for a model under some options, with the rules of the project, and the machine.
+fn best_with(model: &str, options: Options) -> (Chosen, Machine) {
     let mut sources = Sources::new(Disk);
     sources.add("<model>", model);
     let rules = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("rules")];
-    let options = Options { rules, exact, ..Options::default() };
+    let options = Options { rules, ..options };
     let inputs = pipeline::read(&mut sources, Path::new("<model>"), &options).expect("a model");
     let case = Case::new(&inputs.model, options.seed, options.exact).expect("data");
     let tuning = Tuning::new(&inputs, &case, &options);
@@ -90,4 +96,17 @@ fn rows_of_inner_loops_are_prefetched_beside_those_of_outer_loops() {
     );
     let program = print(chosen.program.program());
     assert!(program.contains("(prefetch y)"), "{program}");
+}
+
+/// Programs with prefetches must not crowd out those without, where these are better.
+#[test]
+fn a_machine_that_can_prefetch_gets_no_slower_program() {
+    let model = include_str!("../workloads/KG/KG_wikikg2.sexp");
+    let [published, more] = ["tmu-cpu", "tmu-cpu-plus"].map(|target| {
+        let (exact, target) = (Exactness::Reassoc, target.to_owned());
+        let (chosen, _) = best_with(model, Options { exact, target, ..Options::default() });
+        let cycles = |measure: &Measure| measure.cycles as f64;
+        chosen.groups[0].measure.as_ref().map(cycles).expect("it has run")
+    });
+    assert!(more <= 1.001 * published, "{more} and {published}");
 }

@@ -101,6 +101,20 @@ fn keeps_both_ends_of_a_trade_until_the_context_decides() {
 }
 
 #[test]
+fn the_root_may_keep_more_than_other_classes() {
+    let mut egraph = EGraph::<SymbolLang, ()>::default();
+    union(&mut egraph, "(left 1)", "(right 1)");
+    let root = union(&mut egraph, "(left 1)", "(both 2)");
+    let above = egraph.add(SymbolLang::new("pair", vec![root, root]));
+    egraph.rebuild();
+    let kept = |from, at_root| {
+        let limits = Limits { per_class: 1, at_root, ..Limits::default() };
+        extract(&egraph, from, &TwoUnits, &limits).of(egraph.find(root)).len()
+    };
+    assert_eq!([kept(root, 0), kept(root, 2), kept(above, 2)], [1, 2, 1]);
+}
+
+#[test]
 fn a_bound_on_candidates_is_reported() {
     let mut egraph = EGraph::<SymbolLang, ()>::default();
     union(&mut egraph, "(left 1)", "(right 1)");
