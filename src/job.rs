@@ -2,7 +2,9 @@
 //! them on the same data, and compares them with the reference and the physical bound.
 
 use crate::pool::Pool;
-use crate::report::{Ablation, Best, GroupReport, PreparedReport, Record, Report, Times};
+use crate::report::{
+    Ablation, Best, EstimateReport, GroupReport, PreparedReport, Record, Report, Times,
+};
 use crate::worth::{ablation, without};
 use ember_compile::demand::{Spared, demand};
 use ember_compile::dlc_text::DlcText;
@@ -196,7 +198,8 @@ pub fn run(
             assumptions: assumptions(inputs),
             ablation,
             pooled: pool.map(|pool| pool.judged(inputs, &judge)),
-            groups: groups(inputs, &chosen),
+            estimate: EstimateReport::sum(estimates(&chosen, &found)),
+            groups: groups(inputs, &chosen, &found),
         },
         preparation: prepared.collect(),
         egraph: EGraphReport {
@@ -445,17 +448,29 @@ pub fn physical_bound(inputs: &Inputs, case: &Case) -> (Bound, u64) {
 }
 
 /// Reports the groups of statements that were searched together.
-fn groups(inputs: &Inputs, chosen: &Chosen) -> Vec<GroupReport> {
+fn groups(inputs: &Inputs, chosen: &Chosen, searched: &Searched) -> Vec<GroupReport> {
     let names = |statements: &[usize]| {
         let name = |at: &usize| inputs.model.statement_name(*at);
         statements.iter().map(name).collect::<Vec<_>>()
     };
-    let report = |(at, group): (usize, &ChosenGroup)| GroupReport {
+    let report = |((at, group), estimate): ((usize, &ChosenGroup), _)| GroupReport {
         statements: names(&group.statements),
         like: (group.like != at).then(|| names(&chosen.groups[group.like].statements)),
         cycles: group.measure.as_ref().map(|measure| measure.cycles),
+        estimate,
     };
-    chosen.groups.iter().enumerate().map(report).collect()
+    chosen.groups.iter().enumerate().zip(estimates(chosen, searched)).map(report).collect()
+}
+
+/// Reports the estimates of the candidate that was chosen for each group, beside those of its search.
+fn estimates(chosen: &Chosen, searched: &Searched) -> impl Iterator<Item = EstimateReport> {
+    chosen.groups.iter().map(|group| {
+        let cycles = group.candidate.estimate;
+        let found = searched.found.get(&group.like);
+        let candidates = found.iter().flat_map(|found| &found.candidates);
+        let least = candidates.map(|candidate| candidate.estimate).fold(cycles, f64::min);
+        EstimateReport::new(cycles, least, found.and_then(|found| found.at_least))
+    })
 }
 
 /// Returns the assumptions of a program beyond the declared shapes and types; they are checked when data is made or

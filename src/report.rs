@@ -216,6 +216,8 @@ pub struct Best {
     pub bound_cycles: u64,
     /// The resource that requires them.
     pub bound_by: String,
+    /// The cost model's estimates of all groups of statements together.
+    pub estimate: EstimateReport,
     /// The assumptions of the program about its data.
     pub assumptions: Vec<String>,
     /// The worth of each rule set.
@@ -242,6 +244,39 @@ pub struct GroupReport {
     /// Cycles of the program of the searched statements alone, on the data that candidates are ranked on. `null` if
     /// candidates are not ranked.
     pub cycles: Option<u64>,
+    /// The cost model's estimates.
+    pub estimate: EstimateReport,
+}
+
+/// The cost model's estimate of a chosen program, beside all programs of the e-graph that it was extracted from.
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+pub struct EstimateReport {
+    /// The estimate of the chosen program, in cycles.
+    pub cycles: f64,
+    /// The least estimate of the candidates that were extracted, in cycles.
+    pub least: f64,
+    /// An estimate that no program of the e-graph is below, in cycles. `null` if there is no such bound: for programs of
+    /// one processor, or if it takes too long.
+    pub at_least: Option<f64>,
+    /// The part by which the least estimate is above that: 0.05 if the best of all programs costs up to 5 % less.
+    pub gap: Option<f64>,
+}
+
+impl EstimateReport {
+    /// Reports the estimates of one choice.
+    pub fn new(cycles: f64, least: f64, at_least: Option<f64>) -> EstimateReport {
+        let gap = at_least.filter(|at_least| *at_least > 0.0);
+        let gap = gap.map(|at_least| (least / at_least - 1.0).max(0.0));
+        EstimateReport { cycles, least, at_least, gap }
+    }
+
+    /// Adds up the estimates of several choices, which run one after the other.
+    pub fn sum(parts: impl IntoIterator<Item = EstimateReport>) -> EstimateReport {
+        parts.into_iter().fold(EstimateReport::new(0.0, 0.0, Some(0.0)), |sum, part| {
+            let at_least = sum.at_least.zip(part.at_least).map(|(a, b)| a + b);
+            EstimateReport::new(sum.cycles + part.cycles, sum.least + part.least, at_least)
+        })
+    }
 }
 
 /// The result of the search without one rule set.

@@ -1,8 +1,14 @@
 //! Choices of the search that rest on one effect of the machine, which the cost model must know.
 
-use ember_compile::groups::Chosen;
+use egg::Id;
+use ember_analysis::facts::EGraph;
+use ember_compile::cost::{Fetches, Goal, Model, Rates, floor};
+use ember_compile::estimates::by_lot;
+use ember_compile::groups::{Chosen, Plan};
 use ember_compile::pipeline::{self, Case, Options};
 use ember_compile::ranking::Measure;
+use ember_compile::search::Event;
+use ember_extract::{Limits, extract};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::Exactness;
@@ -10,6 +16,7 @@ use ember_targets::machine::Machine;
 use ember_targets::print::print;
 use ember_tools::progress::Line;
 use ember_tools::tuning::Tuning;
+use itertools::iproduct;
 use std::path::Path;
 
 /// Returns the best program for a model with the same bits, and the machine.
@@ -96,6 +103,64 @@ fn rows_of_inner_loops_are_prefetched_beside_those_of_outer_loops() {
     );
     let program = print(chosen.program.program());
     assert!(program.contains("(prefetch y)"), "{program}");
+}
+
+/// Calls `check` with each e-graph that a search of a model extracts from at the end, its root, and the cost model.
+fn last_egraphs(model: &str, target: &str, check: &mut dyn FnMut(&EGraph, Id, &Model<'_>)) {
+    let (exact, target) = (Exactness::Reassoc, target.to_owned());
+    let rules = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("rules")];
+    let options = Options { exact, target, rules, ..Options::default() };
+    let mut sources = Sources::new(Disk);
+    sources.add("<model>", model);
+    let inputs = pipeline::read(&mut sources, Path::new("<model>"), &options).expect("a model");
+    let case = Case::new(&inputs.model, options.seed, options.exact).expect("data");
+    let statistics = case.statistics(&inputs);
+    let plan = Plan::new(inputs.book.signature.table(), &inputs.model, &statistics);
+    let schedule = inputs.schedule(&options.schedule).expect("it is there");
+    let rates = Rates::of(&inputs.machine);
+    let mut watch = |egraph: &EGraph, root: Id, event: Event<'_>| {
+        if let Event::Extracted { last: true, .. } = event {
+            let workload = statistics.workload(egraph);
+            let (goal, fetches) = (Goal::Decoupled, Fetches::Each);
+            let model = Model { goal, rates: &rates, workload: &workload, fetches, relaxed: false };
+            check(egraph, root, &model);
+        }
+    };
+    for at in plan.searched() {
+        pipeline::watch(&inputs, &statistics, &options, schedule, (&plan, at), &mut watch);
+    }
+}
+
+/// A bound that any program is below would say that the search is nearer to the best than it is. The programs are drawn
+/// whatever they cost, and the bound is made with and without knowing some of them.
+#[test]
+fn no_program_of_an_egraph_is_below_its_bound() {
+    let models = [
+        ("bag_weighted", include_str!("../examples/bag_weighted.sexp")),
+        ("kg_scorer", include_str!("../examples/kg_scorer.sexp")),
+        ("gcn", include_str!("../examples/gcn.sexp")),
+        ("dlrm_rm1", include_str!("../examples/dlrm_rm1.sexp")),
+    ];
+    for ((name, model), target) in iproduct!(models, ["tmu-cpu", "tmu-cpu-plus"]) {
+        last_egraphs(model, target, &mut |egraph, root, model| {
+            let drawn = by_lot(egraph, root, model, 1, "search".into());
+            let extraction = extract(egraph, root, model, &Limits::default());
+            let best = *extraction.ranked().first().expect("a program");
+            let (term, cost) = (extraction.term(best), extraction.summary(best).cost);
+            let given = (model.rates, model.workload);
+            for known in [&[][..], &[(&term, cost)]] {
+                let bound = floor(egraph, root, given, known).expect("a bound");
+                let estimates = drawn.iter().map(|candidate| candidate.estimate);
+                let least = estimates.fold(model.rates.cycles(&cost), f64::min);
+                assert!(
+                    drawn.len() > 1 && bound <= least * (1.0 + 1e-9),
+                    "{name}: {bound}, {least}"
+                );
+                // With the best program known, the bound is close to it.
+                assert!(known.is_empty() || bound > 0.9 * least, "{name}: {bound}, {least}");
+            }
+        });
+    }
 }
 
 /// Programs with prefetches must not crowd out those without, where these are better.

@@ -190,6 +190,7 @@ fn finished(text: &str) -> usize {
         rates: &rates,
         workload: &workload,
         fetches: Fetches::Each,
+        relaxed: false,
     };
     extract(&egraph, root, &model, &ember_extract::Limits::default()).ranked().len()
 }

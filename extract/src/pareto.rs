@@ -110,7 +110,7 @@ impl Default for Limits {
 
 /// A candidate in an [`Extraction`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CandidateId(usize);
+pub struct CandidateId(pub(crate) usize);
 
 /// One way to build a term: a node and a candidate for each of its children.
 struct Candidate<L, S> {
@@ -189,7 +189,7 @@ impl<L: Language, S> Extraction<L, S> {
 }
 
 /// Returns every class reachable from the root, children before parents if the graph allows it.
-fn reachable<L: Language, N: Analysis<L>>(egraph: &EGraph<L, N>, root: Id) -> Vec<Id> {
+pub(crate) fn reachable<L: Language, N: Analysis<L>>(egraph: &EGraph<L, N>, root: Id) -> Vec<Id> {
     let mut order = Vec::new();
     let mut seen = BTreeSet::from([root]);
     let mut stack = vec![(root, false)];
@@ -212,25 +212,39 @@ fn reachable<L: Language, N: Analysis<L>>(egraph: &EGraph<L, N>, root: Id) -> Ve
 }
 
 /// The candidates of one class.
-struct Front {
-    kept: Vec<CandidateId>,
+pub(crate) struct Front {
+    pub(crate) kept: Vec<CandidateId>,
     /// For each node of the class, the choices of children that remain to be tried.
-    open: Vec<Open>,
+    pub(crate) open: Vec<Open>,
+}
+
+impl Front {
+    /// Creates the front of a class without candidates. Classes have positions in the processing order.
+    pub(crate) fn new<L: Language, N: Analysis<L>>(
+        egraph: &EGraph<L, N>,
+        class: Id,
+        at: &BTreeMap<Id, usize>,
+    ) -> Front {
+        let places = |node: &L| node.children().iter().map(|c| at[&egraph.find(*c)]).collect();
+        let open = |node: &L| Open { children: places(node), tried: None };
+        Front { kept: Vec::new(), open: egraph[class].nodes.iter().map(open).collect() }
+    }
 }
 
 /// The choices for a node's children.
-struct Open {
+#[derive(Clone)]
+pub(crate) struct Open {
     /// The positions of the children's classes in the processing order.
-    children: Choice<usize>,
+    pub(crate) children: Choice<usize>,
     /// The number of candidates at the last visit, if there was one: every choice among those candidates has been
     /// tried.
-    tried: Option<usize>,
+    pub(crate) tried: Option<usize>,
 }
 
 impl Open {
     /// Calls `visit` with every choice of the children's candidates that was not tried before, looking at no more than
     /// `limit` choices. Returns true if all choices were looked at.
-    fn choices(
+    pub(crate) fn choices(
         &self,
         fronts: &[Front],
         limit: usize,
@@ -273,16 +287,8 @@ where
     let order = reachable(egraph, root);
     let at: BTreeMap<Id, usize> =
         order.iter().enumerate().map(|(at, class)| (*class, at)).collect();
-    let places = |node: &L| node.children().iter().map(|c| at[&egraph.find(*c)]).collect();
-    let front = |class: &Id| Front {
-        kept: Vec::new(),
-        open: egraph[*class]
-            .nodes
-            .iter()
-            .map(|n| Open { children: places(n), tried: None })
-            .collect(),
-    };
-    let mut fronts: Vec<Front> = order.iter().map(front).collect();
+    let mut fronts: Vec<Front> =
+        order.iter().map(|class| Front::new(egraph, *class, &at)).collect();
     let mut extraction =
         Extraction { arena: Vec::new(), kept: BTreeMap::new(), roots: Vec::new(), truncated: true };
     let mut cut = false;

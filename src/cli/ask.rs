@@ -81,6 +81,7 @@ impl Asked {
             cycle_limit: default.cycle_limit,
             rank: !self.no_rank,
             threads: default.threads,
+            bounded: default.bounded,
             pool: default.pool,
         }
     }

@@ -183,6 +183,7 @@ impl Common {
             inputs: self.inputs.clone().map(Arrays::File),
             rank: !self.no_rank,
             threads: self.threads,
+            bounded: false,
             pool: self.pool,
         }
     }

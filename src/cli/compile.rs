@@ -57,6 +57,7 @@ pub(super) fn main_job(
     let read = (started, started.elapsed());
     let recorded = common.timeline.is_some() || common.html.is_some();
     let scope = if common.no_ablation { Scope::Programs } else { Scope::Whole };
+    let options = Options { bounded: true, ..options };
     let mut done = job::run(sources, &inputs, &options, scope, recorded, read, line)?;
     if let (Some(path), Some(recording)) = (&common.timeline, &done.recording) {
         write_output(path, recording.timeline.to_string())?;

@@ -1,7 +1,9 @@
 //! The readable report: the program, the tables and the lines between them, within 80 columns. `columns.md` explains
 //! every column, for the command and for the book.
 
-use super::{Ablation, Best, GroupReport, PreparedReport, Record, Report, RunReport};
+use super::{
+    Ablation, Best, EstimateReport, GroupReport, PreparedReport, Record, Report, RunReport,
+};
 use crate::results::Compared;
 use ember_sim::UnitStats;
 use ember_targets::dlc::Program;
@@ -22,7 +24,7 @@ mod header {
     pub const USES: [&str; 5] = ["program", "energy", "DRAM bytes", "LLC accesses", "queue bytes"];
     pub const UNITS: [&str; 7] = ["unit", "busy", "memory", "full", "empty", "dispatch", "idle"];
     pub const WORTH: [&str; 3] = ["without", "cycles", "slowdown"];
-    pub const GROUPS: [&str; 3] = ["statements", "groups", "cycles alone"];
+    pub const GROUPS: [&str; 5] = ["statements", "groups", "cycles alone", "estimate", "gap"];
     pub const EXPECTED: [&str; 6] =
         ["output", "as expected", "elements", "beyond", "largest error", "where"];
 }
@@ -233,9 +235,15 @@ fn groups(groups: &[GroupReport]) -> String {
         let same = |other: &&GroupReport| other.like.as_ref() == Some(&group.statements);
         let alone = group.cycles.map_or_else(|| "-".to_owned(), grouped);
         let times = 1 + groups.iter().filter(same).count();
-        table.add_row([group.statements.join(", "), times.to_string(), alone]);
+        let estimate = grouped(group.estimate.cycles.round() as u64);
+        let gap = group.estimate.gap.map_or_else(|| "-".to_owned(), percent);
+        table.add_row([group.statements.join(", "), times.to_string(), alone, estimate, gap]);
     }
     format!("What was searched by itself\n{table}")
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.2} %", 100.0 * part)
 }
 
 /// Returns the table of the outputs beside the arrays that the user expects, if any are given.
@@ -268,6 +276,14 @@ fn expected(compared: &[Compared]) -> String {
 /// Returns the search and the time, each on a line.
 fn summary(report: &Report) -> String {
     let (graph, time) = (&report.egraph, &report.time_ms);
+    let EstimateReport { cycles, least, gap, .. } = report.best.estimate;
+    let [cycles, least] = [cycles, least].map(|cycles| grouped(cycles.round() as u64));
+    let within = gap.map_or_else(
+        || "not bounded".to_owned(),
+        |gap| format!("within {} of the best in the e-graph", percent(gap)),
+    );
+    let estimate =
+        format!("estimate: {cycles} cycles; the least of those extracted, {least}, is {within}");
     let graph = format!(
         "e-graph: {} nodes, {} classes, {} iterations, {}",
         graph.nodes, graph.classes, graph.iterations, graph.stop_reason
@@ -276,7 +292,7 @@ fn summary(report: &Report) -> String {
         "time: read {:.0} ms, saturate {:.0} ms, extract {:.0} ms, simulate {:.0} ms, in all {:.0} ms",
         time.read, time.saturate, time.extract, time.simulate, time.total
     );
-    format!("{}\n{}", wrapped(&graph), wrapped(&time))
+    [graph, estimate, time].iter().map(|line| wrapped(line)).join("\n")
 }
 
 #[cfg(test)]

@@ -53,7 +53,8 @@ fn cost(operators: &Arc<Operators>, goal: Goal, text: &str) -> Option<Cost> {
     egraph.rebuild();
     let rates = Rates::of(&Machine::plus().expect("the machine"));
     let workload = Workload::default();
-    let model = Model { goal, rates: &rates, workload: &workload, fetches: Fetches::Each };
+    let model =
+        Model { goal, rates: &rates, workload: &workload, fetches: Fetches::Each, relaxed: false };
     let extraction = extract(&egraph, root, &model, &ember_extract::Limits::default());
     let best = extraction.ranked().first().copied();
     best.map(|id| extraction.summary(id).cost)

@@ -8,7 +8,7 @@ use crate::pipeline::{self, Case, Inputs, Options};
 use crate::search::{Candidate, Event};
 use egg::{Id, Symbol};
 use ember_analysis::facts::{EGraph, Facts};
-use ember_extract::{CostModel, Limits, extract};
+use ember_extract::{CandidateId, CostModel, Limits, extract};
 use ember_host::threads;
 use ember_language::rules::Schedule;
 use ember_language::term::Node;
@@ -80,16 +80,14 @@ pub fn drawn(
     let mut watch = |egraph: &EGraph, root: Id, event: Event<'_>| {
         let Event::Extracted { .. } = event else { return };
         let workload = statistics.workload(egraph);
-        let model = Model { goal, rates: &rates, workload: &workload, fetches: Fetches::Each };
-        for salt in (0..SALTS).map(|salt| identity(&(draw.seed, salt))) {
-            for candidate in candidates(egraph, root, &Lots { model: &model, salt }, schedule.name)
-            {
-                let Ok(program) = chooser.program_of(plan, at, &candidate) else { continue };
-                let text = print(program.program());
-                let lot = identity(&(draw.seed, &text));
-                if known.insert(text) {
-                    distinct.push((lot, candidate));
-                }
+        let fetches = Fetches::Each;
+        let model = Model { goal, rates: &rates, workload: &workload, fetches, relaxed: false };
+        for candidate in by_lot(egraph, root, &model, draw.seed, schedule.name) {
+            let Ok(program) = chooser.program_of(plan, at, &candidate) else { continue };
+            let text = print(program.program());
+            let lot = identity(&(draw.seed, &text));
+            if known.insert(text) {
+                distinct.push((lot, candidate));
             }
         }
     };
@@ -109,17 +107,24 @@ const SALTS: u64 = 8;
 /// The bounds of a drawing.
 const LIMITS: Limits = Limits { per_class: 24, at_root: 24, per_node: 256, rounds: 16 };
 
-/// Returns programs of an e-graph by lot.
-fn candidates(egraph: &EGraph, root: Id, lots: &Lots<'_>, schedule: Symbol) -> Vec<Candidate> {
-    let extraction = extract(egraph, root, lots, &LIMITS);
-    let ranked = extraction.ranked().iter();
-    ranked
-        .map(|id| {
-            let summary = extraction.summary(*id);
-            let estimate = lots.model.rank(summary);
-            Candidate { schedule, term: extraction.term(*id), estimate, cost: summary.alone }
-        })
-        .collect()
+/// Returns finished programs of an e-graph that a seed draws, whatever they cost. Some may be the same.
+pub fn by_lot(
+    egraph: &EGraph,
+    root: Id,
+    model: &Model<'_>,
+    seed: u64,
+    schedule: Symbol,
+) -> Vec<Candidate> {
+    let drawn = (0..SALTS).flat_map(|salt| {
+        let lots = Lots { model, salt: identity(&(seed, salt)) };
+        let extraction = extract(egraph, root, &lots, &LIMITS);
+        let candidate = |id: &CandidateId| {
+            let (summary, term) = (extraction.summary(*id), extraction.term(*id));
+            Candidate { schedule, term, estimate: model.rank(summary), cost: summary.alone }
+        };
+        extraction.ranked().iter().map(candidate).collect::<Vec<_>>()
+    });
+    drawn.collect()
 }
 
 /// A cost model that prices terms like another, but draws by lot which it keeps.

@@ -110,6 +110,7 @@ impl Run<'_> {
     fn with_search<T>(&self, plan: &Plan, at: usize, then: impl FnOnce(&Search<'_>) -> T) -> T {
         let Run { inputs, options, .. } = *self;
         let group = &plan.groups[at];
+        let sought = self.schedule.name.as_str() == options.schedule && self.without.is_none();
         then(&Search {
             book: &inputs.book,
             rules: &inputs.compiled,
@@ -121,7 +122,8 @@ impl Run<'_> {
             statistics: self.statistics,
             rates: &Rates::of(&inputs.machine),
             limits: saturate::Limits { iterations: options.iter_limit, nodes: options.node_limit },
-            best: match self.schedule.name.as_str() == options.schedule && self.without.is_none() {
+            bounded: sought && options.bounded,
+            best: match sought {
                 true => options.ranked(self.schedule),
                 false => options.ranked(self.schedule).min(COMPARED),
             },

@@ -3,7 +3,7 @@
 //! A schedule saturates with sets of rules in order. `keep` extracts the best finished programs and starts a fresh
 //! e-graph from them, so that discarded alternatives have no further cost.
 
-use crate::cost::{Cost, Fetches, Goal, Model, Rates, Summary};
+use crate::cost::{Cost, Fetches, Goal, Model, Rates, Summary, floor};
 use crate::workload::Statistics;
 use egg::{Id, Symbol};
 use ember_analysis::facts::{EGraph, Facts};
@@ -46,6 +46,8 @@ pub struct Search<'a> {
     pub limits: Limits,
     /// The number of programs to extract at the end.
     pub best: usize,
+    /// True to bound the estimates of all programs of the last e-graph.
+    pub bounded: bool,
 }
 
 /// A program that the search found.
@@ -89,6 +91,9 @@ pub type Watch<'w> = dyn FnMut(&EGraph, Id, Event<'_>) + 'w;
 pub struct Found {
     /// The programs, with the best estimate first.
     pub candidates: Vec<Candidate>,
+    /// An estimate, in cycles, that no program of the last e-graph is below; `None` if it was not asked for, or not found
+    /// with reasonable effort.
+    pub at_least: Option<f64>,
     /// The e-nodes of the largest e-graph.
     pub nodes: usize,
     /// The e-classes of the largest e-graph.
@@ -151,7 +156,8 @@ impl Search<'_> {
         };
         driver.run(&self.schedule.steps, &mut state);
         let candidates = state.extract(&driver.egraph, self.best, true);
-        state.summed(driver, candidates)
+        let at_least = self.bounded.then(|| state.at_least(&driver.egraph, &candidates)).flatten();
+        state.summed(driver, candidates, at_least)
     }
 
     fn allowed(&self, at: usize, rule: &CompiledRule) -> bool {
@@ -215,12 +221,18 @@ impl Observer<Facts> for State<'_, '_> {
 }
 
 impl State<'_, '_> {
-    fn summed(self, driver: Driver<'_, Facts>, candidates: Vec<Candidate>) -> Found {
+    fn summed(
+        self,
+        driver: Driver<'_, Facts>,
+        candidates: Vec<Candidate>,
+        at_least: Option<f64>,
+    ) -> Found {
         let State { nodes, classes, saturations, extract_time, .. } = self;
         let fired = saturations.iter().flat_map(Saturation::fired).map(|report| report.rule);
         let exactness = saturations.iter().filter_map(|saturation| saturation.exact).max();
         Found {
             candidates,
+            at_least,
             nodes,
             classes,
             iterations: driver.iterations,
@@ -243,6 +255,20 @@ impl State<'_, '_> {
         candidates
     }
 
+    /// Returns an estimate that no decoupled program of the e-graph is below.
+    fn at_least(&mut self, egraph: &EGraph, candidates: &[Candidate]) -> Option<f64> {
+        if self.search.goal == Goal::Coupled {
+            return None;
+        }
+        let start = clock::start();
+        let workload = self.search.statistics.workload(egraph);
+        let known = candidates.iter();
+        let known: Vec<(&Term, Cost)> = known.map(|own| (&own.term, own.cost)).collect();
+        let at_least = floor(egraph, self.root, (self.search.rates, &workload), &known);
+        self.extract_time += start.elapsed();
+        at_least
+    }
+
     fn best(&mut self, egraph: &EGraph, k: usize) -> Vec<Candidate> {
         let start = clock::start();
         let workload = self.search.statistics.workload(egraph);
@@ -250,7 +276,7 @@ impl State<'_, '_> {
         let schedule = self.search.schedule.name;
         let best = |fetches: Fetches, k: usize| {
             let Search { goal, rates, .. } = *self.search;
-            let model = Model { goal, rates, workload: &workload, fetches };
+            let model = Model { goal, rates, workload: &workload, fetches, relaxed: false };
             best(&model, &extract(egraph, self.root, &model, &limits), k, schedule)
         };
         // Estimates seldom rate prefetching worse than marshalling, although memory may limit both and the L2 may be

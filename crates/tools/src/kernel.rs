@@ -138,6 +138,7 @@ impl Kernel {
             statistics: &Statistics::of_store(store),
             rates: &Rates::of(&self.machine),
             limits: Limits { iterations: options.iter_limit, nodes: options.node_limit },
+            bounded: false,
             best: options.ranked(schedule),
         };
         let found = search.run(&self.term, &mut |_| {});

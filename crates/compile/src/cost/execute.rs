@@ -247,7 +247,11 @@ impl Model<'_> {
             // there is no iteration to issue before.
             let bounded = access.and_then(|(_, hi)| hi.tensor);
             let occupied = self.occupied_share(bounded);
-            let ahead = iteration.issued / self.rates.issue_width * self.trips(key);
+            let ahead = match self.relaxed {
+                false => iteration.issued / self.rates.issue_width * self.trips(key),
+                // All of the loop's time is at least that, and does not grow if less is issued.
+                true => body.cost.execute,
+            };
             let waits = (self.rates.pop * occupied - ahead).max(0.0);
             summary.cost.execute += waits + self.rates.pop * (1.0 - occupied);
         }

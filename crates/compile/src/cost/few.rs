@@ -62,6 +62,11 @@ impl<T: Copy + Ord> Few<T> {
         self.0.iter().chain(other.0.iter().filter(|member| !self.contains(member)))
     }
 
+    /// Returns the members that both sets have.
+    pub fn common(&self, other: &Few<T>) -> Few<T> {
+        Few(self.0.iter().copied().filter(|member| other.contains(member)).collect())
+    }
+
     /// Returns true if every member is in the other set.
     pub fn is_subset(&self, other: &Few<T>) -> bool {
         self.0.len() <= other.0.len() && self.0.iter().all(|member| other.contains(member))

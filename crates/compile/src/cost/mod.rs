@@ -8,11 +8,13 @@
 mod access;
 mod execute;
 mod few;
+mod floor;
 mod summary;
 mod term;
 mod vector;
 
 pub use few::Few;
+pub use floor::floor;
 pub(crate) use summary::identity;
 pub use summary::{Load, StreamUse, Streams, Summary};
 pub use vector::{Cost, Rates};
@@ -76,27 +78,21 @@ pub struct Model<'a> {
     pub workload: &'a Workload,
     /// How data that the access unit prefetches for the execute unit is priced.
     pub fetches: Fetches,
+    /// True for a model of which a program costs no more than of the model itself, and which is monotone: for bounds. Equal
+    /// streams of a class are one.
+    pub relaxed: bool,
 }
 
 impl CostModel<Node, Facts> for Model<'_> {
     type Summary = Summary;
 
     fn combine(&self, egraph: &EGraph, node: &Node, children: &[&Summary]) -> Option<Summary> {
-        let Head::Op(name) = node.head() else { return Some(Summary::leaf(node, true)) };
-        let name = name.as_str();
-        let is_name = name.starts_with('%');
-        let mut summary = match egraph.analysis.operators().of(node) {
-            Some(info) => self.price(&Priced { egraph, node, info, operands: children })?,
-            None if is_name => Summary::passive(children),
-            // An operator that is declared nowhere has no known cost and occurs in no program.
-            None => return None,
-        };
-        // Streams are added up in the order of their keys, so no key may depend on what a tensor is called.
-        match is_name.then(|| egraph.lookup(node.clone())).flatten() {
-            Some(class) => summary.identify_name(class),
-            None => summary.identify(name, children),
+        let mut summary = self.combined(egraph, node, children)?;
+        if self.relaxed
+            && let Some(class) = egraph.lookup(node.clone())
+        {
+            summary.identify_class(class);
         }
-        summary.alone = self.alone(&summary);
         Some(summary)
     }
 
@@ -124,6 +120,26 @@ impl CostModel<Node, Facts> for Model<'_> {
 }
 
 impl Model<'_> {
+    /// Returns the summary of a node, with the structural key of its term.
+    fn combined(&self, egraph: &EGraph, node: &Node, children: &[&Summary]) -> Option<Summary> {
+        let Head::Op(name) = node.head() else { return Some(Summary::leaf(node, true)) };
+        let name = name.as_str();
+        let is_name = name.starts_with('%');
+        let mut summary = match egraph.analysis.operators().of(node) {
+            Some(info) => self.price(&Priced { egraph, node, info, operands: children })?,
+            None if is_name => Summary::passive(children),
+            // An operator that is declared nowhere has no known cost and occurs in no program.
+            None => return None,
+        };
+        // Streams are added up in the order of their keys, so no key may depend on what a tensor is called.
+        match is_name.then(|| egraph.lookup(node.clone())).flatten() {
+            Some(class) => summary.identify_name(class),
+            None => summary.identify(name, children),
+        }
+        summary.alone = self.alone(&summary);
+        Some(summary)
+    }
+
     /// Returns the cost of a candidate if nothing around it shares its streams.
     fn alone(&self, summary: &Summary) -> Cost {
         let streams = summary.streams.values();
@@ -252,7 +268,10 @@ impl Model<'_> {
             cost = cost + self.rates.load_from_l2(bytes);
             cost.queue_bytes += bytes.max(widest);
             cost.energy += bytes.max(widest) * self.rates.queue_energy;
-            if bytes.max(widest) < self.rates.queue_rate {
+            if self.relaxed {
+                // The next operand may be so wide that this one's line is full, but no write takes less than a cycle.
+                cost.queue_bytes = bytes.max(self.rates.queue_rate);
+            } else if bytes.max(widest) < self.rates.queue_rate {
                 cost.marshal += 1.0;
             }
         }

@@ -97,6 +97,32 @@ impl Streams {
     }
 }
 
+impl Streams {
+    /// Returns true if the other set contains all of these streams at the same cost, and marshals those that this set
+    /// marshals.
+    pub(super) fn is_included(&self, other: &Streams) -> bool {
+        self.is_part(other)
+            && self.0.iter().all(|(key, stream)| other.get(*key).is_some_and(|s| stream.is_like(s)))
+    }
+
+    /// Returns the streams that both sets contain at the same cost. Both must marshal what is marshalled.
+    pub(super) fn common(&self, other: &Streams) -> Streams {
+        let both = self.0.iter().filter_map(|(key, stream)| {
+            let same = other.get(*key).filter(|same| stream.is_like(same))?;
+            let least = if same.marshalled { stream.clone() } else { Rc::new(same.clone()) };
+            Some((*key, least))
+        });
+        Streams(both.collect())
+    }
+}
+
+impl StreamUse {
+    /// Returns true if two streams differ at most in that one is marshalled.
+    fn is_like(&self, other: &StreamUse) -> bool {
+        StreamUse { marshalled: other.marshalled, ..self.clone() } == *other
+    }
+}
+
 /// A load in a sequential program whose innermost loop is not known yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
@@ -255,6 +281,11 @@ impl Summary {
         self.key = identity(&(head, keys.as_slice()));
     }
 
+    /// Sets the key to that of all terms of a class.
+    pub fn identify_class(&mut self, class: Id) {
+        self.key = identity(&(CLASSES, class));
+    }
+
     /// Sets the structural key of a name from its class.
     pub fn identify_name(&mut self, class: Id) {
         self.key = identity(&(NAMES, class));
@@ -293,6 +324,9 @@ impl Summary {
 /// Keeps the keys of names apart from those of operators. Any number would do, and decides between programs of equal
 /// estimates; this one leaves the choices for the workloads as they were.
 const NAMES: u64 = 3;
+
+/// Keeps the keys of classes apart from all others.
+const CLASSES: u64 = 4;
 
 /// Hashes parts to a value that is the same in every run and with every compiler.
 pub(crate) fn identity(parts: &impl Hash) -> u64 {

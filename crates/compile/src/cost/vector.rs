@@ -304,8 +304,13 @@ impl Rates {
     /// Estimates the cycles of a cost. The units overlap, so the slowest resource decides. A small share of the others
     /// distinguishes programs with the same slowest resource.
     pub fn cycles(&self, cost: &Cost) -> f64 {
-        let resources = self.resources(cost).map(|(_, cycles)| cycles);
-        let slowest = resources.iter().copied().fold(0.0, f64::max);
-        slowest + cost.waits + 0.01 * resources.iter().sum::<f64>() + 1e-5 * cost.energy
+        let slowest = self.resources(cost).iter().map(|(_, cycles)| *cycles).fold(0.0, f64::max);
+        slowest + cost.waits + self.beside(cost)
+    }
+
+    /// Returns the share of an estimate that all resources and the energy have, whichever is the slowest.
+    pub(super) fn beside(&self, cost: &Cost) -> f64 {
+        let all: f64 = self.resources(cost).iter().map(|(_, cycles)| cycles).sum();
+        0.01 * all + 1e-5 * cost.energy
     }
 }

@@ -47,6 +47,8 @@ pub struct Options {
     pub rank: bool,
     /// The threads of a program in C.
     pub threads: u32,
+    /// True to bound the estimates of all programs that the schedule of the best program could have extracted.
+    pub bounded: bool,
     /// True if the whole programs of all schedules, and of the searches without a rule set, are candidates, too.
     pub pool: bool,
 }
@@ -78,6 +80,7 @@ impl Default for Options {
             inputs: None,
             rank: true,
             threads: 1,
+            bounded: false,
             pool: false,
         }
     }

@@ -78,7 +78,8 @@ fn of(
     (rates, workload): (&Rates, &Workload),
 ) -> Snapshot {
     let show = Show::new(egraph, root, words);
-    let model = Model { goal: Goal::Decoupled, rates, workload, fetches: Fetches::Each };
+    let model =
+        Model { goal: Goal::Decoupled, rates, workload, fetches: Fetches::Each, relaxed: false };
     let extraction = extract(egraph, root, &model, &Limits::default());
     let best = chosen(&extraction);
     let number = |id: &Id| usize::from(egraph.find(*id));

@@ -44,7 +44,8 @@ impl<'a> Prices<'a> {
         egraph.rebuild();
         let workload = self.statistics.workload(&egraph);
         let (goal, rates) = (self.goal, &self.rates);
-        let model = Model { goal, rates, workload: &workload, fetches: Fetches::Each };
+        let model =
+            Model { goal, rates, workload: &workload, fetches: Fetches::Each, relaxed: false };
         let extraction = extract(&egraph, root, &model, &Limits::default());
         let summary = extraction.summary(*extraction.ranked().first()?);
         Some(Price { estimate: model.rank(summary), cost: summary.cost })

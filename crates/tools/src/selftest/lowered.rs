@@ -119,6 +119,7 @@ pub fn lowered(
             statistics: &statistics,
             rates: &Rates::of(machine),
             limits: LIMITS,
+            bounded: false,
             best: BEST,
         };
         let found = search.run(&made.term, &mut |_| {});

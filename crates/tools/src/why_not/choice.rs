@@ -175,7 +175,7 @@ impl Fired<'_> {
             let workload = statistics.workload(&stage.egraph);
             let rates = Rates::of(&inputs.machine);
             let (goal, fetches) = (self.goal(), Fetches::Each);
-            let model = Model { goal, rates: &rates, workload: &workload, fetches };
+            let model = Model { goal, rates: &rates, workload: &workload, fetches, relaxed: false };
             let best = best_with(&stage.egraph, stage.root, &model, &marked);
             if marked.is_empty() && !last {
                 continue;
