@@ -8,7 +8,7 @@ use ember_compile::groups::{Chosen, Plan};
 use ember_compile::pipeline::{self, Case, Options};
 use ember_compile::ranking::Measure;
 use ember_compile::search::Event;
-use ember_extract::{Limits, extract};
+use ember_extract::{CostModel, Limits, extract};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_language::rules::Exactness;
@@ -146,12 +146,12 @@ fn no_program_of_an_egraph_is_below_its_bound() {
             let drawn = by_lot(egraph, root, model, 1, "search".into());
             let extraction = extract(egraph, root, model, &Limits::default());
             let best = *extraction.ranked().first().expect("a program");
-            let (term, cost) = (extraction.term(best), extraction.summary(best).cost);
+            let (term, best) = (extraction.term(best), extraction.summary(best));
             let given = (model.rates, model.workload);
-            for known in [&[][..], &[(&term, cost)]] {
+            for known in [&[][..], &[(&term, best.alone)]] {
                 let bound = floor(egraph, root, given, known).expect("a bound");
                 let estimates = drawn.iter().map(|candidate| candidate.estimate);
-                let least = estimates.fold(model.rates.cycles(&cost), f64::min);
+                let least = estimates.fold(model.rank(best), f64::min);
                 assert!(
                     drawn.len() > 1 && bound <= least * (1.0 + 1e-9),
                     "{name}: {bound}, {least}"

@@ -338,7 +338,7 @@ fn best(
                 schedule,
                 term: extraction.term(id),
                 estimate: CostModel::rank(model, summary),
-                cost: summary.cost,
+                cost: summary.alone,
             }
         })
         .collect()

@@ -49,7 +49,7 @@ pub fn floor(
         let floor = Floor { model: &model, prices };
         let least = ember_extract::floor(egraph, root, &floor, limits)?;
         for (part, least) in parts.iter_mut().zip(least) {
-            part.learn(prices, least.map(|least| (floor.cost(&least), least.cost)));
+            part.learn(prices, least.map(|least| (floor.cost(&least), least.alone)));
         }
         Some(())
     };
