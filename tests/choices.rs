@@ -156,8 +156,8 @@ fn no_program_of_an_egraph_is_below_its_bound() {
                     drawn.len() > 1 && bound <= least * (1.0 + 1e-9),
                     "{name}: {bound}, {least}"
                 );
-                // With the best program known, the bound is close to it.
-                assert!(known.is_empty() || bound > 0.9 * least, "{name}: {bound}, {least}");
+                // With the best program known, the bound is at most 5 % below it.
+                assert!(known.is_empty() || bound > 0.95 * least, "{name}: {bound}, {least}");
             }
         });
     }

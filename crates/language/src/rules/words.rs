@@ -134,7 +134,12 @@ const WORDS: &[Word] = &[
         "(saturate WHAT …)",
         "Applies rules until nothing changes: sets, (phase PHASE), those of (steps NAME), or * for all.",
     ),
-    word("step", "keep", "(keep K)", "Extracts K different terms and starts again from them."),
+    word(
+        "step",
+        "keep",
+        "(keep K)",
+        "Extracts K different terms with prefetches and K without, and starts again from them.",
+    ),
     word("step", "rank", "(rank K)", "The K best candidates are simulated."),
     word(
         "step",
