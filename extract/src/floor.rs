@@ -40,7 +40,7 @@ pub trait Relaxation<L: Language, N: Analysis<L>> {
     fn is_finished(&self, summary: &Self::Summary) -> bool;
 }
 
-/// Bounds on the work of [`floor`].
+/// Bounds on the work of [`floor()`].
 #[derive(Clone, Copy, Debug)]
 pub struct FloorLimits {
     /// The number of candidates of a class from which on two that have a common bound are replaced by it.

@@ -3,7 +3,8 @@
 //! There are two ways in. A [`Graph`] has a cost for each node, and is read from the JSON format of the crate
 //! `egraph-serialize` or made by a [`Builder`]; every [`Extractor`] runs on it, and [`check`] validates what they find.
 //! [`pareto::extract`] takes an e-graph in memory and a [`CostModel`], in which costs are vectors and depend on the
-//! context; [`floor`] bounds the costs of all terms of a class in such a model. This crate knows e-graphs and nothing of embeddings.
+//! context; [`floor()`] bounds the costs of all terms of a class in such a model. This crate knows e-graphs and nothing
+//! of embeddings.
 //!
 //! ```
 //! use ember_extract::{Graph, check, extractors};
