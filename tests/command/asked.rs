@@ -4,13 +4,13 @@
 use crate::common::{OPT, ember, inputs, options};
 use egg::{Id, Language};
 use egraph_serialize::EGraph;
-use ember_compile::pipeline::{Options, search, store};
+use ember_compile::pipeline::{Case, Options, search, store};
 use ember_compile::workload::Statistics;
 use ember_language::term::Term;
 use ember_prove::chains::{By, Step, subterm};
 use ember_tools::explain::{self};
 use ember_tools::progress::Line;
-use ember_tools::why_not::{Cause, why_not};
+use ember_tools::why_not::{self, Cause};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,9 +44,12 @@ fn every_answer_agrees_with_what_the_search_reports() {
     }
     let fired = searched.fired();
     let mut seen = BTreeSet::new();
+    let case = Case::new(&inputs.model, options.seed, options.exact).expect("data");
+    let asked = why_not::Search::new(&inputs, &options, &case, None, &Line::hidden());
+    let asked = asked.unwrap_or_else(|errors| panic!("{errors:?}"));
     for rule in &inputs.book.rules {
         let name = rule.name.as_str();
-        let answer = why_not(&inputs, &options, name, None, &Line::hidden());
+        let answer = asked.why_not(name);
         let answer = answer.unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
         let expected = match answer.cause {
             Cause::NotInSchedule | Cause::NotExact => !applied.contains_key(name),

@@ -1,8 +1,9 @@
 //! Terms in another environment or store: under another name of a variable, with a value for one, or after a
 //! statement that is undone.
 
+use super::error::Fault;
 use super::op::At;
-use super::{Bound, Error, Interpreter};
+use super::{Bound, Interpreter};
 use ember_values::primitive::form::{By, Form, Undone};
 use rustc_hash::FxHashSet;
 
@@ -11,8 +12,8 @@ impl Interpreter {
     pub(super) fn elsewhere<T>(
         &mut self,
         form: Form<At>,
-        evaluate: fn(&mut Self, At) -> Result<T, Error>,
-    ) -> Option<Result<T, Error>> {
+        evaluate: fn(&mut Self, At) -> Result<T, Fault>,
+    ) -> Option<Result<T, Fault>> {
         Some(match form {
             Form::Replaced { variable, by: By::Variable(to), x } => {
                 self.renamed(variable, to, x, evaluate)
@@ -33,8 +34,8 @@ impl Interpreter {
         x: At,
         y: At,
         body: At,
-        evaluate: fn(&mut Self, At) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        evaluate: fn(&mut Self, At) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         self.variable(y, false)?;
         let Some(bound) = self.environment[y] else { return Err(self.wrong(y, "a loop variable")) };
         self.replaced(x, bound, body, evaluate)
@@ -46,8 +47,8 @@ impl Interpreter {
         x: At,
         v: At,
         body: At,
-        evaluate: fn(&mut Self, At) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        evaluate: fn(&mut Self, At) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         let value = self.index(v)?;
         self.replaced(x, Bound { value, fed: true }, body, evaluate)
     }
@@ -59,8 +60,8 @@ impl Interpreter {
         x: At,
         bound: Bound,
         body: At,
-        evaluate: fn(&mut Self, At) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        evaluate: fn(&mut Self, At) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         if self.mentions(body, x) {
             self.allowed(x, bound.value, bound.value.saturating_add(1), 1)?;
         }
@@ -95,8 +96,8 @@ impl Interpreter {
     pub(super) fn after<T>(
         &mut self,
         s: At,
-        body: impl FnOnce(&mut Self) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        body: impl FnOnce(&mut Self) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         let before = self.tensors.clone();
         let beyond = self.beyond.clone();
         let flags = (self.written.clone(), self.frozen.clone());

@@ -142,10 +142,13 @@ pub enum Error {
     StepLimit(u64),
 }
 
+/// An error, on the heap: every level of a term returns a result, which should be small.
+pub(super) type Fault = Box<Error>;
+
 impl Error {
     /// Returns the error for operand types that an operator does not accept.
-    pub(super) fn types(operator: String, found: &[DType]) -> Error {
+    pub(super) fn types(operator: String, found: &[DType]) -> Fault {
         let found: Vec<&str> = found.iter().map(|d| d.name()).collect();
-        Error::Type { operator, found: found.join(" and ") }
+        Error::Type { operator, found: found.join(" and ") }.into()
     }
 }

@@ -1,9 +1,25 @@
 //! Lanes: operations lane by lane, and lanes folded into one.
 
-use super::op::{At, Op};
+use super::error::Fault;
+use super::op::At;
 use super::value::Value;
 use super::{Error, Interpreter};
 use ember_values::scalar::{BinaryOp, DType, Scalar, fold_lanes};
+
+/// Applies `f` to the active lanes, in order.
+pub(super) fn each_lane<A: Copy, B>(
+    lanes: &[Option<A>],
+    mut f: impl FnMut(A) -> Result<B, Fault>,
+) -> Result<Vec<Option<B>>, Fault> {
+    let mut made = Vec::with_capacity(lanes.len());
+    for lane in lanes {
+        made.push(match lane {
+            Some(x) => Some(f(*x)?),
+            None => None,
+        });
+    }
+    Ok(made)
+}
 
 impl Interpreter {
     /// Applies `f` to scalars, or lane by lane to vectors of one length. A lane that is inactive in any operand is
@@ -13,11 +29,8 @@ impl Interpreter {
         at: At,
         operands: [Value; N],
         f: impl Fn([Scalar; N]) -> Option<Scalar>,
-    ) -> Result<Value, Error> {
-        let apply = |x: [Scalar; N]| match f(x) {
-            Some(result) => self.rounded(&x, result),
-            None => Err(Error::types(self.head(at), &x.map(Scalar::dtype))),
-        };
+    ) -> Result<Value, Fault> {
+        let apply = |x: [Scalar; N]| self.computed_from(at, x, f(x));
         let mut lane = [Scalar::I64(0); N];
         let mut scalars = 0;
         let mut lengths = (usize::MAX, 0);
@@ -35,21 +48,41 @@ impl Interpreter {
         if lengths.0 != lengths.1 {
             return Err(self.lanes_error(at, lengths.0, lengths.1));
         }
-        let mut result = Vec::with_capacity(lengths.0);
+        // The lanes of the first operand become those of the result.
+        let mut lanes = operands.map(|operand| match operand {
+            Value::Lanes(lanes) => lanes,
+            Value::Scalar(x) => vec![Some(x)],
+        });
         for i in 0..lengths.0 {
             let mut active = true;
-            for (slot, operand) in lane.iter_mut().zip(&operands) {
-                match operand {
-                    Value::Lanes(lanes) => match lanes[i] {
-                        Some(x) => *slot = x,
-                        None => active = false,
-                    },
-                    Value::Scalar(x) => *slot = *x,
+            for (slot, operand) in lane.iter_mut().zip(&lanes) {
+                match operand[i] {
+                    Some(x) => *slot = x,
+                    None => active = false,
                 }
             }
-            result.push(if active { Some(apply(lane)?) } else { None });
+            lanes[0][i] = if active { Some(apply(lane)?) } else { None };
         }
-        Ok(Value::Lanes(result))
+        Ok(Value::Lanes(lanes.into_iter().next().unwrap_or_default()))
+    }
+
+    /// Returns the result of an operation on scalars; an error if it does not take their types.
+    #[inline]
+    pub(super) fn computed_from<const N: usize>(
+        &self,
+        at: At,
+        operands: [Scalar; N],
+        result: Option<Scalar>,
+    ) -> Result<Scalar, Fault> {
+        match result {
+            Some(result) => self.rounded(&operands, result),
+            None => Err(Error::types(self.head(at), &operands.map(Scalar::dtype))),
+        }
+    }
+
+    /// Returns true if one of some operands may have several lanes.
+    pub(super) fn any_wide<const N: usize>(&self, operands: [At; N]) -> bool {
+        operands.iter().any(|at| self.program.ops[*at].wide)
     }
 
     /// Adds a value to a reduction; the sum keeps its lane if the value's lane is inactive.
@@ -59,7 +92,7 @@ impl Interpreter {
         op: BinaryOp,
         sum: Value,
         mut x: Value,
-    ) -> Result<Value, Error> {
+    ) -> Result<Value, Fault> {
         let kept = match (&sum, &mut x) {
             (Value::Lanes(sums), Value::Lanes(lanes)) if sums.len() == lanes.len() => {
                 let idle =
@@ -78,7 +111,7 @@ impl Interpreter {
     }
 
     /// Folds lanes to one scalar, in the order of the vector unit.
-    pub(super) fn fold_lanes(&mut self, at: At, op: BinaryOp, x: At) -> Result<Value, Error> {
+    pub(super) fn fold_lanes(&mut self, at: At, op: BinaryOp, x: At) -> Result<Scalar, Fault> {
         let Value::Lanes(lanes) = self.value(x)? else { return Err(self.lanes_error(at, 1, 2)) };
         let lanes: Option<Vec<Scalar>> = lanes.into_iter().collect();
         let mut lanes = lanes.ok_or(Error::InactiveLane)?;
@@ -97,20 +130,20 @@ impl Interpreter {
         });
         match fault {
             Some(error) => Err(error),
-            None => folded.map(Value::Scalar).ok_or(Error::LaneCount(0)),
+            None => folded.ok_or_else(|| Error::LaneCount(0).into()),
         }
     }
 
     /// Returns an error if the access unit, which computes only scalars, receives a vector.
-    pub(super) fn scalar_stream(&self, at: At, op: &Op, operands: &[Value]) -> Result<(), Error> {
+    pub(super) fn scalar_stream(&self, at: At, operands: &[Value]) -> Result<(), Fault> {
         match operands.iter().map(Value::lanes).max() {
-            Some(n) if op.is_stream() && n > 1 => Err(self.lanes_error(at, n, 1)),
+            Some(n) if self.program.ops[at].is_stream() && n > 1 => Err(self.lanes_error(at, n, 1)),
             _ => Ok(()),
         }
     }
 
     /// Returns the error for numbers of lanes that do not match.
-    pub(super) fn lanes_error(&self, at: At, a: usize, b: usize) -> Error {
-        Error::Lanes { operator: self.head(at), found: (a, b) }
+    pub(super) fn lanes_error(&self, at: At, a: usize, b: usize) -> Fault {
+        Error::Lanes { operator: self.head(at), found: (a, b) }.into()
     }
 }

@@ -50,6 +50,7 @@ mod value;
 mod values;
 
 pub use error::Error;
+pub use program::Program;
 pub use trace::{Elements, Trace};
 pub use trips::average_trip_count;
 pub use value::Value;
@@ -60,11 +61,12 @@ use ember_language::rules::Operators;
 use ember_language::term::Term;
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::Scalar;
+use eval::grow;
 use noise::Noise;
 use op::At;
-use program::Program;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use value::Place;
 
 /// Numbers that distinguish operations: both zeros, NaN, infinities, a denormal, and sums that round.
@@ -121,10 +123,14 @@ struct Bound {
 /// A term with the store and the environment in which it runs.
 #[derive(Debug)]
 pub struct Interpreter {
-    program: Program,
+    program: Arc<Program>,
     names: Vec<String>,
     tensors: Vec<Tensor>,
     sizes: BTreeMap<String, i64>,
+    /// By tensor of the program: its place in the store; `None` if there is none of that name.
+    places: Vec<Option<u32>>,
+    /// By size of the program: its value; `None` if the store has none of that name.
+    values: Vec<Option<i64>>,
     /// By tensor: true if it was written since the last barrier, and true if it was read as frozen since then.
     written: Vec<bool>,
     frozen: Vec<bool>,
@@ -151,11 +157,20 @@ impl Interpreter {
     /// Prepares a term to run on a store, with the operators of the table. An error in the term is reported when the
     /// faulty part is evaluated.
     pub fn new(term: &Term, operators: &Operators, store: Store) -> Interpreter {
+        Interpreter::of(Arc::new(Program::new(term, operators)), store)
+    }
+
+    /// Runs a program on a store. A program is prepared once for any number of stores.
+    pub fn of(program: Arc<Program>, store: Store) -> Interpreter {
         let (names, tensors): (Vec<String>, Vec<Tensor>) = store.tensors.into_iter().unzip();
-        let program = Program::new(term, operators, &names, &store.sizes);
+        let place = |name: &String| u32::try_from(names.binary_search(name).ok()?).ok();
+        let places = program.tensors.iter().map(place).collect();
+        let values = program.sizes.iter().map(|name| store.sizes.get(name).copied()).collect();
         let environment = vec![None; program.ops.len()];
         Interpreter {
             program,
+            places,
+            values,
             written: vec![false; tensors.len()],
             frozen: vec![false; tensors.len()],
             names,
@@ -213,25 +228,26 @@ impl Interpreter {
     /// Evaluates a term of sort Value, Stream or EValue.
     pub fn eval(&mut self, id: Id) -> Result<Value, Error> {
         let at = self.node(id)?;
-        self.value(at)
+        grow(|| self.value(at)).map_err(|error| *error)
     }
 
     /// Returns the elements of a term of sort Tensor, in row-major order.
     pub fn elements(&mut self, id: Id) -> Result<Vec<Scalar>, Error> {
         let at = self.node(id)?;
-        let shape = self.shape(at)?;
         let mut elements = Vec::new();
-        self.each_index(&shape, |this, index| {
-            elements.push(this.element_at(at, index)?);
-            Ok(())
-        })?;
-        Ok(elements)
+        let read = self.shape(at).and_then(|shape| {
+            self.each_index(&shape, |this, index| {
+                elements.push(this.element_at(at, index)?);
+                Ok(())
+            })
+        });
+        read.map(|()| elements).map_err(|error| *error)
     }
 
     /// Runs a term of sort Stmt, Slc or Exec on the store.
     pub fn run(&mut self, id: Id) -> Result<(), Error> {
         let at = self.node(id)?;
-        self.statement(at)
+        grow(|| self.statement(at)).map_err(|error| *error)
     }
 
     /// Returns the places that a term of sort Address, SAddress or EAddress refers to: one, or one for each lane with
@@ -240,7 +256,7 @@ impl Interpreter {
     #[allow(clippy::type_complexity, reason = "a name for it would be used nowhere else")]
     pub fn places(&mut self, id: Id) -> Result<Vec<Option<(&str, u64, bool)>>, Error> {
         let at = self.node(id)?;
-        let address = self.address(at)?;
+        let address = grow(|| self.address(at)).map_err(|error| *error)?;
         let name = |p: Place| (self.names[p.tensor as usize].as_str(), p.position, p.frozen);
         Ok(address.into_iter().map(|p| p.map(name)).collect())
     }

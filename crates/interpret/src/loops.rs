@@ -1,5 +1,6 @@
 //! Loops: iterations with their variable bound, reductions, blocks of lanes, and the ranges that variables keep to.
 
+use super::error::Fault;
 use super::op::{At, Loop};
 use super::value::Value;
 use super::{Bound, Error, Interpreter};
@@ -13,7 +14,7 @@ impl Interpreter {
         at: At,
         over: Loop,
         own: form::Loop<At>,
-    ) -> Result<Value, Error> {
+    ) -> Result<Value, Fault> {
         let Some((function, start)) = own.folds else { return Err(self.wrong(at, "a reduction")) };
         let function = self.program.binary_op(function)?;
         let mut sum = self.value(start)?;
@@ -26,13 +27,34 @@ impl Interpreter {
         Ok(sum)
     }
 
+    /// Runs a loop that folds scalars.
+    pub(super) fn reduce_scalars(
+        &mut self,
+        at: At,
+        over: Loop,
+        own: form::Loop<At>,
+    ) -> Result<Scalar, Fault> {
+        let Some((function, start)) = own.folds else { return Err(self.wrong(at, "a reduction")) };
+        let function = self.program.binary_op(function)?;
+        let mut sum = self.scalar(start)?;
+        self.each(over, |this| {
+            let x = this.scalar(own.body)?;
+            sum = this.apply(at, function, sum, x)?;
+            Ok(())
+        })?;
+        Ok(sum)
+    }
+
     /// Returns the value of a loop variable.
-    pub(super) fn variable(&mut self, var: At, stream: bool) -> Result<Value, Error> {
+    #[inline]
+    pub(super) fn variable(&self, var: At, stream: bool) -> Result<i64, Fault> {
         match self.environment[var] {
-            Some(Bound { fed: false, .. }) if stream => Err(Error::Unfed(self.variable_name(var))),
-            Some(Bound { value, .. }) => Ok(Value::Scalar(Scalar::I64(value))),
+            Some(Bound { fed: false, .. }) if stream => {
+                Err(Error::Unfed(self.variable_name(var)).into())
+            }
+            Some(Bound { value, .. }) => Ok(value),
             None if self.program.ops[var].range().is_some() => {
-                Err(Error::Unbound(self.variable_name(var)))
+                Err(Error::Unbound(self.variable_name(var)).into())
             }
             None => Err(self.wrong(var, "a loop variable")),
         }
@@ -42,21 +64,21 @@ impl Interpreter {
     pub(super) fn each(
         &mut self,
         over: Loop,
-        mut body: impl FnMut(&mut Self) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        mut body: impl FnMut(&mut Self) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         if over.follow.is_some() && self.alone > 0 {
-            return Err(Error::Unfed(self.variable_name(over.var)));
+            return Err(Error::Unfed(self.variable_name(over.var)).into());
         }
         let (lo, hi) = (self.index(over.lo)?, self.index(over.hi)?);
         let step = self.literal(over.step)?;
         if let Some((xlo, xhi)) = over.follow {
             let execute = (self.index(xlo)?, self.index(xhi)?);
             if execute != (lo, hi) {
-                return Err(Error::Bounds { access: (lo, hi), execute });
+                return Err(Error::Bounds { access: (lo, hi), execute }.into());
             }
         }
         if step <= 0 {
-            return Err(Error::Step(step));
+            return Err(Error::Step(step).into());
         }
         if lo >= hi {
             return Ok(());
@@ -83,16 +105,14 @@ impl Interpreter {
         e: At,
         n: At,
         hi: At,
-        mut body: impl FnMut(&mut Self, bool) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        mut body: impl FnMut(&mut Self, bool) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         let n = self.lane_count(n)?;
         let hi = self.index(hi)?;
-        let Value::Scalar(Scalar::I64(first)) = self.variable(v, false)? else {
-            return Err(self.wrong(v, "a loop variable"));
-        };
+        let first = self.variable(v, false)?;
         let end = first.saturating_add(n as i64).min(hi);
         if first >= end {
-            return Err(Error::EmptyBlock { first, hi });
+            return Err(Error::EmptyBlock { first, hi }.into());
         }
         self.allowed(e, first, end, 1)?;
         let outer = self.environment[e];
@@ -112,20 +132,21 @@ impl Interpreter {
     }
 
     /// Returns lo, hi and step of the range that a loop variable declares.
-    pub(super) fn bounds(&self, var: At) -> Result<[At; 3], Error> {
+    pub(super) fn bounds(&self, var: At) -> Result<[At; 3], Fault> {
         self.program.ops[var].range().ok_or_else(|| self.wrong(var, "a loop variable"))
     }
 
     /// Checks that the declared range of a variable contains lo, lo + step, … below hi. There is at least one of these
     /// values.
-    pub(super) fn allowed(&mut self, var: At, lo: i64, hi: i64, step: i64) -> Result<(), Error> {
+    pub(super) fn allowed(&mut self, var: At, lo: i64, hi: i64, step: i64) -> Result<(), Fault> {
         let [own_lo, own_hi, own_step] = self.bounds(var)?;
         let (own_lo, own_hi) = (self.index(own_lo)?, self.index(own_hi)?);
         let own_step = self.literal(own_step)?;
         if own_step <= 0 {
-            return Err(Error::Step(own_step));
+            return Err(Error::Step(own_step).into());
         }
-        let outside = |value| Error::OutsideRange { variable: self.variable_name(var), value };
+        let outside =
+            |value| Error::OutsideRange { variable: self.variable_name(var), value }.into();
         let aligned = i128::from(lo) - i128::from(own_lo);
         if lo < own_lo || aligned % i128::from(own_step) != 0 {
             return Err(outside(lo));

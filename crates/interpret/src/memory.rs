@@ -1,6 +1,7 @@
 //! Addresses, loads, stores, and the rules for frozen tensors.
 
-use super::eval::{RED_ZONE, SEGMENT};
+use super::error::Fault;
+use super::lanes::each_lane;
 use super::op::{At, Does};
 use super::value::{Address, Place, Value};
 use super::{Error, Interpreter};
@@ -10,23 +11,52 @@ use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 impl Interpreter {
     /// Evaluates the node at a position to an address.
-    pub(super) fn address(&mut self, at: At) -> Result<Address, Error> {
-        let op = self.program.ops[at];
+    pub(super) fn address(&mut self, at: At) -> Result<Address, Fault> {
+        match self.program.ops[at].wide {
+            true => self.deeper(at, Self::wide_address),
+            false => self.place(at).map(Address::One),
+        }
+    }
+
+    /// Evaluates the node at a position to a single place.
+    pub(super) fn place(&mut self, at: At) -> Result<Place, Fault> {
+        let op = &self.program.ops[at];
         match op.does {
-            Does::Root(tensor, writable) => {
+            _ if op.wide => match self.address(at)? {
+                Address::One(place) => Ok(place),
+                Address::Lanes(lanes) => Err(self.lanes_error(at, lanes.len(), 1)),
+            },
+            Does::Root(place, writable) => {
+                let tensor = self.tensor_at(place)?;
                 let (depth, position) = (0, 0);
                 let (frozen, beyond) = (false, false);
-                Ok(Address::One(Place { tensor, depth, position, writable, frozen, beyond }))
+                Ok(Place { tensor, depth, position, writable, frozen, beyond })
             }
-            Does::Form(form) => {
-                stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_address(at, form))
+            _ => self.deeper(at, Self::compound_place),
+        }
+    }
+
+    /// Evaluates a node that has operands to a place.
+    fn compound_place(&mut self, at: At) -> Result<Place, Fault> {
+        match self.program.ops[at].does {
+            Does::Form(Form::View { address, view: View::At(index) }) => {
+                let place = self.place(address)?;
+                let index = self.scalar(index)?;
+                self.within(place, index)
             }
+            Does::Form(Form::View { address, view: View::ReadOnly }) => {
+                self.place(address).map(frozen)
+            }
+            Does::Form(form @ Form::Replaced { .. }) => match self.elsewhere(form, Self::place) {
+                Some(place) => place,
+                None => Err(self.wrong(at, "an address")),
+            },
             _ => Err(self.wrong(at, "an address")),
         }
     }
 
     /// Evaluates the indices of a whole address, which may lie outside of its tensor.
-    pub(super) fn look(&mut self, at: At) -> Result<(), Error> {
+    pub(super) fn look(&mut self, at: At) -> Result<(), Fault> {
         let outside = std::mem::replace(&mut self.outside, true);
         let address = self.address(at);
         self.outside = outside;
@@ -42,8 +72,12 @@ impl Interpreter {
         Ok(())
     }
 
-    fn compound_address(&mut self, at: At, form: Form<At>) -> Result<Address, Error> {
-        match form {
+    /// Evaluates a node that may have several lanes to an address.
+    fn wide_address(&mut self, at: At) -> Result<Address, Fault> {
+        let Does::Form(form) = &self.program.ops[at].does else {
+            return Err(self.wrong(at, "an address"));
+        };
+        match *form {
             Form::View { address, view: View::ReadOnly } => Ok(match self.address(address)? {
                 Address::One(place) => Address::One(frozen(place)),
                 Address::Lanes(lanes) => {
@@ -58,22 +92,18 @@ impl Interpreter {
                         self.within(place, i).map(Address::One)
                     }
                     (Address::One(place), Value::Lanes(lanes)) => {
-                        let place =
-                            |i: Option<Scalar>| i.map(|i| self.within(place, i)).transpose();
-                        lanes.into_iter().map(place).collect::<Result<_, _>>().map(Address::Lanes)
+                        each_lane(&lanes, |i| self.within(place, i)).map(Address::Lanes)
                     }
                     (Address::Lanes(places), Value::Scalar(i)) => {
-                        let place = |p: Option<Place>| p.map(|p| self.within(p, i)).transpose();
-                        places.into_iter().map(place).collect::<Result<_, _>>().map(Address::Lanes)
+                        each_lane(&places, |place| self.within(place, i)).map(Address::Lanes)
                     }
                     (Address::Lanes(places), Value::Lanes(lanes)) => {
                         if places.len() != lanes.len() {
                             return Err(self.lanes_error(at, places.len(), lanes.len()));
                         }
-                        let both = places.into_iter().zip(lanes);
-                        both.map(|(p, i)| p.zip(i).map(|(p, i)| self.within(p, i)).transpose())
-                            .collect::<Result<_, _>>()
-                            .map(Address::Lanes)
+                        let both: Vec<Option<(Place, Scalar)>> =
+                            places.into_iter().zip(lanes).map(|(p, i)| p.zip(i)).collect();
+                        each_lane(&both, |(place, i)| self.within(place, i)).map(Address::Lanes)
                     }
                 }
             }
@@ -85,19 +115,11 @@ impl Interpreter {
                 })?;
                 Ok(Address::Lanes(places))
             }
-            Form::Replaced { .. } => match self.elsewhere(form, Self::address) {
+            form @ Form::Replaced { .. } => match self.elsewhere(form, Self::address) {
                 Some(address) => address,
                 None => Err(self.wrong(at, "an address")),
             },
             _ => Err(self.wrong(at, "an address")),
-        }
-    }
-
-    /// Evaluates the node at a position to a single place.
-    pub(super) fn place(&mut self, at: At) -> Result<Place, Error> {
-        match self.address(at)? {
-            Address::One(place) => Ok(place),
-            Address::Lanes(lanes) => Err(self.lanes_error(at, lanes.len(), 1)),
         }
     }
 
@@ -106,7 +128,8 @@ impl Interpreter {
     }
 
     /// Returns the part of a place at an index of its first free dimension.
-    pub(super) fn within(&self, place: Place, index: Scalar) -> Result<Place, Error> {
+    #[inline]
+    pub(super) fn within(&self, place: Place, index: Scalar) -> Result<Place, Fault> {
         let (name, tensor) = self.tensor(place);
         let depth = place.depth as usize;
         let Some(&extent) = tensor.shape.get(depth) else {
@@ -121,18 +144,16 @@ impl Interpreter {
                 Ok(Place { depth: place.depth + 1, position: place.position * extent + i, ..place })
             }
             _ if self.outside || self.beyond.is_some() => Ok(place.beyond(index)),
-            _ => Err(Error::OutOfBounds {
-                tensor: name.to_string(),
-                dimension: depth,
-                index,
-                extent,
-            }),
+            _ => {
+                let (tensor, dimension) = (name.to_string(), depth);
+                Err(Error::OutOfBounds { tensor, dimension, index, extent }.into())
+            }
         }
     }
 
-    pub(super) fn rank_error(&self, place: Place, indices: usize) -> Error {
+    pub(super) fn rank_error(&self, place: Place, indices: usize) -> Fault {
         let (name, tensor) = self.tensor(place);
-        Error::Rank { tensor: name.to_string(), rank: tensor.shape.len(), indices }
+        Error::Rank { tensor: name.to_string(), rank: tensor.shape.len(), indices }.into()
     }
 
     /// Ends a phase: tensors written before the barrier may be read as frozen after it.
@@ -142,10 +163,11 @@ impl Interpreter {
     }
 
     /// Reads the element at a place.
-    pub(super) fn get(&mut self, place: Place) -> Result<Scalar, Error> {
+    #[inline]
+    pub(super) fn get(&mut self, place: Place) -> Result<Scalar, Fault> {
         if place.frozen {
             if self.written[place.tensor as usize] {
-                return Err(Error::Unfrozen(self.tensor(place).0.to_string()));
+                return Err(Error::Unfrozen(self.tensor(place).0.to_string()).into());
             }
             self.frozen[place.tensor as usize] = true;
         }
@@ -163,7 +185,7 @@ impl Interpreter {
     }
 
     /// Writes the element at a place.
-    pub(super) fn set(&mut self, place: Place, value: Scalar) -> Result<(), Error> {
+    pub(super) fn set(&mut self, place: Place, value: Scalar) -> Result<(), Fault> {
         let (name, tensor) = self.tensor(place);
         if place.depth as usize != tensor.shape.len() {
             return Err(self.rank_error(place, place.depth as usize));
@@ -172,10 +194,10 @@ impl Interpreter {
             return Err(Error::types("a store".to_string(), &[tensor.dtype, value.dtype()]));
         }
         if !place.writable {
-            return Err(Error::ReadOnly(name.to_string()));
+            return Err(Error::ReadOnly(name.to_string()).into());
         }
         if self.frozen[place.tensor as usize] {
-            return Err(Error::Unfrozen(name.to_string()));
+            return Err(Error::Unfrozen(name.to_string()).into());
         }
         self.written[place.tensor as usize] = true;
         if let (true, Some(beyond)) = (place.beyond, &mut self.beyond) {
@@ -187,30 +209,60 @@ impl Interpreter {
         }
         let written = self.tensors[place.tensor as usize].set(place.position, value);
         // Writing still fails for tensors whose elements are computed on demand.
-        if written { Ok(()) } else { Err(Error::ReadOnly(self.tensor(place).0.to_string())) }
+        if written { Ok(()) } else { Err(Error::ReadOnly(self.tensor(place).0.to_string()).into()) }
     }
 
     /// Loads the element or the active lanes at an address.
-    pub(super) fn load(&mut self, address: At, stream: bool) -> Result<Value, Error> {
-        // An index that is loaded lies in its tensor, whatever it is an index of.
-        let outside = std::mem::replace(&mut self.outside, false);
-        let address = self.address(address);
-        self.outside = outside;
-        let address = address?;
-        let load = |this: &mut Self, place: Place| {
-            if stream && place.writable {
-                return Err(Error::MutableLoad(this.tensor(place).0.to_string()));
+    pub(super) fn load(&mut self, address: At, stream: bool) -> Result<Value, Fault> {
+        match self.inside(address, Self::address)? {
+            Address::One(place) => self.loaded(place, stream).map(Value::Scalar),
+            Address::Lanes(lanes) => {
+                each_lane(&lanes, |place| self.loaded(place, stream)).map(Value::Lanes)
             }
-            this.get(place)
-        };
-        match address {
-            Address::One(place) => load(self, place).map(Value::Scalar),
-            Address::Lanes(lanes) => lanes
-                .into_iter()
-                .map(|place| place.map(|place| load(self, place)).transpose())
-                .collect::<Result<_, _>>()
-                .map(Value::Lanes),
         }
+    }
+
+    /// Loads the element at an address that is a single place.
+    pub(super) fn load_one(&mut self, address: At, stream: bool) -> Result<Scalar, Fault> {
+        let place = self.inside(address, Self::place)?;
+        self.loaded(place, stream)
+    }
+
+    /// Evaluates an address that is loaded: it lies in its tensor, whatever the loaded value is an index of.
+    fn inside<T>(
+        &mut self,
+        address: At,
+        evaluate: fn(&mut Self, At) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let outside = std::mem::replace(&mut self.outside, false);
+        let address = evaluate(self, address);
+        self.outside = outside;
+        address
+    }
+
+    fn loaded(&mut self, place: Place, stream: bool) -> Result<Scalar, Fault> {
+        if stream && place.writable {
+            return Err(Error::MutableLoad(self.tensor(place).0.to_string()).into());
+        }
+        self.get(place)
+    }
+
+    /// Stores a value at a place, or folds it into the element there.
+    pub(super) fn write(
+        &mut self,
+        at: At,
+        op: Option<BinaryOp>,
+        place: Place,
+        value: Scalar,
+    ) -> Result<(), Fault> {
+        let value = match op {
+            Some(op) => {
+                let element = self.get(place)?;
+                self.apply(at, op, element, value)?
+            }
+            None => value,
+        };
+        self.set(place, value)
     }
 
     /// Stores an element or the active lanes of a vector, in order.
@@ -219,7 +271,7 @@ impl Interpreter {
         at: At,
         address: Address,
         value: Value,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         match (address, value) {
             (Address::One(place), Value::Scalar(value)) => self.set(place, value),
             (Address::Lanes(places), Value::Lanes(lanes)) if places.len() == lanes.len() => {
@@ -240,7 +292,7 @@ impl Interpreter {
         op: BinaryOp,
         address: Address,
         value: Value,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         if address.lanes() != value.lanes() {
             return Err(self.lanes_error(at, address.lanes(), value.lanes()));
         }
@@ -251,9 +303,7 @@ impl Interpreter {
         for (place, value) in address.into_iter().zip(values) {
             // An inactive lane of the value acts as the identity of the operation, as in a reduction.
             let (Some(place), Some(value)) = (place, value) else { continue };
-            let element = self.get(place)?;
-            let sum = self.apply(at, op, element, value)?;
-            self.set(place, sum)?;
+            self.write(at, Some(op), place, value)?;
         }
         Ok(())
     }
@@ -265,21 +315,20 @@ impl Interpreter {
         op: BinaryOp,
         a: Scalar,
         b: Scalar,
-    ) -> Result<Scalar, Error> {
-        match op.apply(a, b) {
-            Some(result) => self.rounded(&[a, b], result),
-            None => Err(Error::types(self.head(at), &[a.dtype(), b.dtype()])),
-        }
+    ) -> Result<Scalar, Fault> {
+        self.computed_from(at, [a, b], op.apply(a, b))
     }
 
     /// Returns the tensor of an address and the number of its fixed indices. No index is evaluated, because shapes and
     /// types belong to tensors, not to elements.
-    pub(super) fn declared(&self, mut at: At) -> Result<(&Tensor, usize), Error> {
+    pub(super) fn declared(&self, mut at: At) -> Result<(&Tensor, usize), Fault> {
         let mut depth = 0;
         loop {
             let op = &self.program.ops[at];
             at = match op.does {
-                Does::Root(tensor, _) => return Ok((&self.tensors[tensor as usize], depth)),
+                Does::Root(place, _) => {
+                    return Ok((&self.tensors[self.tensor_at(place)? as usize], depth));
+                }
                 Does::Form(Form::View { address, view: view @ (View::At(_) | View::ReadOnly) }) => {
                     depth += usize::from(view.index().is_some());
                     address
@@ -291,10 +340,11 @@ impl Interpreter {
     }
 
     /// Fills a written tensor, given without indices, with zeros.
-    pub(super) fn clear(&mut self, at: At) -> Result<(), Error> {
-        let Does::Root(tensor, true) = self.program.ops[at].does else {
+    pub(super) fn clear(&mut self, at: At) -> Result<(), Fault> {
+        let Does::Root(place, true) = self.program.ops[at].does else {
             return Err(self.wrong(at, "a tensor that is written, without indices"));
         };
+        let tensor = self.tensor_at(place)?;
         for at in 0..self.tensors[tensor as usize].len() {
             self.record(tensor, at, true);
         }
@@ -307,7 +357,7 @@ impl Interpreter {
     }
 
     /// Returns the element type of an address or a tensor.
-    pub(super) fn dtype(&self, at: At) -> Result<DType, Error> {
+    pub(super) fn dtype(&self, at: At) -> Result<DType, Fault> {
         match self.is_tensor(at) {
             true => self.element_type(at),
             false => self.declared(at).map(|(tensor, _)| tensor.dtype),
@@ -315,18 +365,18 @@ impl Interpreter {
     }
 
     /// Returns an extent of the tensor of an address, counted from its first free dimension.
-    pub(super) fn dimension(&mut self, of: At, k: At) -> Result<Value, Error> {
+    pub(super) fn dimension(&mut self, of: At, k: At) -> Result<i64, Fault> {
         let k = self.index(k)?;
         let (tensor, depth) = self.declared(of)?;
         let extent = usize::try_from(k).ok().and_then(|k| tensor.shape.get(depth.checked_add(k)?));
         let extent = extent.and_then(|n| i64::try_from(*n).ok());
-        extent
-            .map(|n| Value::Scalar(Scalar::I64(n)))
-            .ok_or(Error::Sort { expected: "a dimension of the tensor", found: k.to_string() })
+        extent.ok_or_else(|| {
+            Error::Sort { expected: "a dimension of the tensor", found: k.to_string() }.into()
+        })
     }
 
     /// Returns an element of a tensor as an index.
-    pub(super) fn integer(&self, x: Scalar) -> Result<i64, Error> {
+    pub(super) fn integer(&self, x: Scalar) -> Result<i64, Fault> {
         x.as_i64().ok_or_else(|| Error::types("an index".to_string(), &[x.dtype()]))
     }
 }

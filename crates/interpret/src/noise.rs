@@ -2,6 +2,7 @@
 //! decides differs from run to run, and one that it hardly touches does not. This is Monte Carlo arithmetic (Parker,
 //! *Monte Carlo Arithmetic: exploiting randomness in floating-point arithmetic*, UCLA CSD-970002, 1997).
 
+use super::error::Fault;
 use super::{Error, Interpreter};
 use ember_values::scalar::Scalar;
 use fastrand::Rng;
@@ -20,6 +21,21 @@ pub(super) struct Noise {
 }
 
 impl Noise {
+    /// Returns a floating-point result with noise.
+    fn rounded(&self, operands: &[Scalar], x: Scalar) -> Result<Scalar, Fault> {
+        let finite = |operand: &Scalar| operand.as_f64().is_finite();
+        // The start of a maximum is infinite, and any number replaces it.
+        if self.real && !(finite(&x) && (operands.contains(&x) || operands.iter().all(finite))) {
+            return Err(Error::NotReal.into());
+        }
+        // A function may be infinite at 0, as a quotient and a logarithm are; other infinities are overflows.
+        let usual = |operand: &Scalar| finite(operand) && operand.as_f64() != 0.0;
+        if x.as_f64().is_infinite() && operands.iter().all(usual) {
+            return Err(Error::Overflow.into());
+        }
+        Ok(self.near(x))
+    }
+
     /// Returns a number next to a result; zeros and numbers that are not finite stay as they are.
     fn near(&self, x: Scalar) -> Scalar {
         let sign = 1u64 << (x.dtype().bits() - 1);
@@ -44,20 +60,11 @@ impl Interpreter {
     }
 
     /// Returns the result of an operation, with noise if the run has any.
-    pub(super) fn rounded(&self, operands: &[Scalar], x: Scalar) -> Result<Scalar, Error> {
-        let Some(noise) = self.noise.as_ref().filter(|_| x.dtype().is_float()) else {
-            return Ok(x);
-        };
-        let finite = |operand: &Scalar| operand.as_f64().is_finite();
-        // The start of a maximum is infinite, and any number replaces it.
-        if noise.real && !(finite(&x) && (operands.contains(&x) || operands.iter().all(finite))) {
-            return Err(Error::NotReal);
+    #[inline]
+    pub(super) fn rounded(&self, operands: &[Scalar], x: Scalar) -> Result<Scalar, Fault> {
+        match &self.noise {
+            Some(noise) if x.dtype().is_float() => noise.rounded(operands, x),
+            _ => Ok(x),
         }
-        // A function may be infinite at 0, as a quotient and a logarithm are; other infinities are overflows.
-        let usual = |operand: &Scalar| finite(operand) && operand.as_f64() != 0.0;
-        if x.as_f64().is_infinite() && operands.iter().all(usual) {
-            return Err(Error::Overflow);
-        }
-        Ok(noise.near(x))
     }
 }

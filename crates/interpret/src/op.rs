@@ -18,8 +18,12 @@ pub(super) enum Does {
     Form(Form<At>),
     /// A scalar that does not depend on the environment.
     Known(Scalar),
-    /// A tensor of the store; the flag is true if the program writes it.
-    Root(u32, bool),
+    /// A size of the store, by its place among the program's sizes.
+    Size(usize),
+    /// A tensor of the store, by its place among the program's tensors; the flag is true if the program writes it.
+    Root(usize, bool),
+    /// The value of a loop variable.
+    Current(At),
     /// An operation on whole tensors, applied to its operands.
     Operation(&'static Operation),
     /// An operator on tensors that means what rules say of it, by its place in the program.
@@ -45,6 +49,10 @@ pub(super) struct Op {
     pub unit: Option<Unit>,
     /// The variable that it binds, and the operand in which the variable is bound.
     pub binds: Option<(At, At)>,
+    /// True if its value or its address may have several lanes. If not, it is evaluated without any.
+    pub wide: bool,
+    /// True if its evaluation makes sure that there is enough stack.
+    pub grows: bool,
     /// The operands of an operation on whole tensors.
     parts: [Option<u32>; MOST],
 }
@@ -66,7 +74,7 @@ pub(super) struct Loop {
 impl Op {
     /// Builds a node.
     pub fn new(does: Does, unit: Option<Unit>, binds: Option<(At, At)>) -> Op {
-        Op { does, unit, binds, parts: [None; MOST] }
+        Op { does, unit, binds, wide: false, grows: false, parts: [None; MOST] }
     }
 
     /// Builds a node that no unit runs.

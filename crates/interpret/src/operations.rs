@@ -1,6 +1,7 @@
 //! Operations on whole tensors, by their kernels: the reference of models, on operands that are checked as they are
 //! read. What does not fit is a fault.
 
+use super::error::Fault;
 use super::op::{At, Does, Op};
 use super::{Error, Interpreter};
 use ember_kernels::{Kept, Number, Operands, run};
@@ -18,7 +19,7 @@ impl Interpreter {
         op: Op,
         at: (&[i64], i64, usize),
         found: impl FnMut(Scalar),
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         if let Does::Operation(operation) = op.does
             && matches!(operation.kernel, Kernel::Product { .. })
         {
@@ -36,7 +37,7 @@ impl Interpreter {
         op: Op,
         at: (&[i64], i64, usize),
         found: impl FnMut(Scalar),
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let Does::Operation(operation) = op.does else { return Err(self.wrong(of, "a tensor")) };
         let dtype = match operation.kernel {
             // The statement that is a product says no type of its own.
@@ -62,7 +63,7 @@ impl Interpreter {
     }
 
     /// Checks that the words of an operation are valid, and that its kernel computes with a type.
-    fn fits_kernel(&self, of: At, kernel: Kernel, op: &Op, dtype: DType) -> Result<(), Error> {
+    fn fits_kernel(&self, of: At, kernel: Kernel, op: &Op, dtype: DType) -> Result<(), Fault> {
         if let Does::Operation(operation) = op.does {
             for (place, operand) in operation.operands.iter().enumerate() {
                 if let (Role::Word(words), Some(at)) = (&operand.role, op.part(place))
@@ -98,7 +99,7 @@ impl Interpreter {
         kernel: Kernel,
         op: &Op,
         (above, first, count): (&[i64], i64, usize),
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         if !matches!(kernel, Kernel::Edges | Kernel::Spread) {
             return Ok(());
         }
@@ -124,7 +125,7 @@ impl Interpreter {
         kernel: Kernel,
         op: &Op,
         (above, first, count): (&[i64], i64, usize),
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         if !matches!(kernel, Kernel::Swap | Kernel::Slice | Kernel::Split | Kernel::Merge) {
             return Ok(());
         }
@@ -139,26 +140,26 @@ impl Interpreter {
             if !(0..*extent).contains(index) {
                 let (tensor, dimension) = (self.head(of), at % shape.len());
                 let extent = u64::try_from(*extent).unwrap_or(0);
-                return Err(Error::OutOfBounds { tensor, dimension, index: *index, extent });
+                return Err(Error::OutOfBounds { tensor, dimension, index: *index, extent }.into());
             }
         }
         Ok(())
     }
 
     /// Returns the range of lookups of a row, as first and end.
-    pub(super) fn lookups(&mut self, offsets: At, row: i64) -> Result<(i64, i64), Error> {
+    pub(super) fn lookups(&mut self, offsets: At, row: i64) -> Result<(i64, i64), Fault> {
         Ok((self.looked_up(offsets, &[row])?, self.looked_up(offsets, &[row.wrapping_add(1)])?))
     }
 
     /// A position that an address holds.
-    fn looked_up(&mut self, positions: At, at: &[i64]) -> Result<i64, Error> {
+    fn looked_up(&mut self, positions: At, at: &[i64]) -> Result<i64, Fault> {
         self.step()?;
         let position = self.stored_at(positions, at)?;
         self.integer(position)
     }
 
     /// Checks that a row contains an entry of a matrix in CSR form.
-    fn row_of(&mut self, offsets: At, entry: i64) -> Result<(), Error> {
+    fn row_of(&mut self, offsets: At, entry: i64) -> Result<(), Fault> {
         let rows = self.extent_of(&self.extents(offsets)?, 0)?.saturating_sub(1);
         for row in 0..rows {
             let (lo, hi) = self.lookups(offsets, row)?;
@@ -166,21 +167,18 @@ impl Interpreter {
                 return Ok(());
             }
         }
-        Err(Error::Offsets(entry))
+        Err(Error::Offsets(entry).into())
     }
 
     /// Returns the function of one scalar that an operand names.
-    pub(super) fn function(&self, at: At) -> Result<Function, Error> {
+    pub(super) fn function(&self, at: At) -> Result<Function, Fault> {
         let function = Function::parse(self.program.name(at));
         function.ok_or_else(|| self.program.unexpected(at, "an edge function"))
     }
 
     /// Applies a function of one scalar.
-    pub(super) fn mapped(&self, at: At, f: Function, x: Scalar) -> Result<Scalar, Error> {
-        match ember_kernels::map(f, x) {
-            Some(result) => self.rounded(&[x], result),
-            None => Err(Error::types(self.head(at), &[x.dtype()])),
-        }
+    pub(super) fn mapped(&self, at: At, f: Function, x: Scalar) -> Result<Scalar, Fault> {
+        self.computed_from(at, [x], ember_kernels::map(f, x))
     }
 }
 
@@ -200,7 +198,7 @@ impl Reading<'_> {
         kernel: Kernel,
         (above, first, count): (&[i64], i64, usize),
         mut found: impl FnMut(Scalar),
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let mut out = vec![T::ZERO; count];
         run(kernel, self.dtype, &mut self, above, first, &mut out)?;
         out.into_iter().for_each(|x| found(x.value().0));
@@ -220,7 +218,7 @@ impl Reading<'_> {
     }
 
     /// A number of the result's type.
-    fn typed(&self, x: Scalar) -> Result<Scalar, Error> {
+    fn typed(&self, x: Scalar) -> Result<Scalar, Fault> {
         if x.dtype() == self.dtype {
             return Ok(x);
         }
@@ -229,7 +227,7 @@ impl Reading<'_> {
 }
 
 impl Operands for Reading<'_> {
-    type Error = Error;
+    type Error = Fault;
     type Operand = At;
 
     fn operand(&self, name: &str) -> Option<At> {
@@ -245,24 +243,24 @@ impl Operands for Reading<'_> {
         }
     }
 
-    fn missing(&self) -> Error {
+    fn missing(&self) -> Fault {
         self.interpreter.wrong(self.of, "a tensor of this rank")
     }
 
-    fn number(&mut self, of: At) -> Result<Scalar, Error> {
+    fn number(&mut self, of: At) -> Result<Scalar, Fault> {
         let number = self.interpreter.scalar(of)?;
         self.typed(number)
     }
 
-    fn natural(&mut self, of: At) -> Result<Option<i64>, Error> {
+    fn natural(&mut self, of: At) -> Result<Option<i64>, Fault> {
         Ok(self.interpreter.scalar(of)?.as_i64())
     }
 
-    fn extents(&mut self, of: At) -> Result<Vec<i64>, Error> {
+    fn extents(&mut self, of: At) -> Result<Vec<i64>, Fault> {
         self.interpreter.extents_of(of)
     }
 
-    fn position(&mut self, of: At, at: &[i64]) -> Result<i64, Error> {
+    fn position(&mut self, of: At, at: &[i64]) -> Result<i64, Fault> {
         self.interpreter.looked_up(of, at)
     }
 
@@ -273,7 +271,7 @@ impl Operands for Reading<'_> {
         first: i64,
         dtype: DType,
         out: &mut [T],
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let mut index = [at, &[0]].concat();
         for (k, x) in out.iter_mut().enumerate() {
             index[at.len()] = first.saturating_add(k as i64);

@@ -1,5 +1,6 @@
 //! Statements that write whole tensors: outputs, parts of outputs, and matrix products.
 
+use super::error::Fault;
 use super::op::{At, Op};
 use super::tensors::Whole;
 use super::value::Place;
@@ -10,7 +11,7 @@ use ember_values::scalar::Scalar;
 
 impl Interpreter {
     /// Writes every element of a tensor to an output or to a part of it, in order.
-    pub(super) fn output(&mut self, to: At, part: Part<At>, from: At) -> Result<(), Error> {
+    pub(super) fn output(&mut self, to: At, part: Part<At>, from: At) -> Result<(), Fault> {
         let to = self.place(to)?;
         let extents = &self.tensor(to).1.shape[to.depth as usize..];
         let extents: Vec<i64> =
@@ -47,8 +48,8 @@ impl Interpreter {
     pub(super) fn each_index(
         &mut self,
         extents: &[i64],
-        mut f: impl FnMut(&mut Self, &[i64]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        mut f: impl FnMut(&mut Self, &[i64]) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         if extents.iter().any(|n| *n <= 0) {
             return Ok(());
         }
@@ -64,7 +65,7 @@ impl Interpreter {
     }
 
     /// Checks the requirements of a tensor on the output that it fills completely, beyond the checks of its elements.
-    fn demand(&mut self, from: At, expected: &[i64]) -> Result<(), Error> {
+    fn demand(&mut self, from: At, expected: &[i64]) -> Result<(), Fault> {
         let (kernel, op) = match self.whole(from)? {
             Whole::Stored(_) => return Ok(()),
             Whole::Computed(kernel, op) => (kernel, op),
@@ -85,12 +86,12 @@ impl Interpreter {
                 for row in 0..rows {
                     let (lo, hi) = self.lookups(offsets, row)?;
                     if lo != end || hi < lo {
-                        return Err(Error::Offsets(entries));
+                        return Err(Error::Offsets(entries).into());
                     }
                     end = hi;
                 }
                 if end != entries {
-                    return Err(Error::Offsets(entries));
+                    return Err(Error::Offsets(entries).into());
                 }
             }
             Kernel::Product { transposed } => {
@@ -102,13 +103,15 @@ impl Interpreter {
                 let [added, own] = [self.extents(indices)?, self.shape(rows)?];
                 let (entries, table) = (self.extent_of(&added, 0)?, self.extent_of(expected, 0)?);
                 if own.first() != Some(&entries) || own.get(1) != expected.get(1) {
-                    return Err(Error::Shape { expected: expected.to_vec(), found: own });
+                    return Err(Error::Shape { expected: expected.to_vec(), found: own }.into());
                 }
                 for l in 0..entries {
                     let row = self.stored_at(indices, &[l])?;
                     let row = self.integer(row)?;
                     if !(0..table).contains(&row) {
-                        return Err(Error::Shape { expected: expected.to_vec(), found: vec![row] });
+                        return Err(
+                            Error::Shape { expected: expected.to_vec(), found: vec![row] }.into()
+                        );
                     }
                 }
             }
@@ -119,12 +122,12 @@ impl Interpreter {
     }
 
     /// Checks the extents of a tensor.
-    fn has_shape(&mut self, of: At, expected: &[i64]) -> Result<(), Error> {
+    fn has_shape(&mut self, of: At, expected: &[i64]) -> Result<(), Fault> {
         let found = self.shape(of)?;
         if found == expected {
             return Ok(());
         }
-        Err(Error::Shape { expected: expected.to_vec(), found })
+        Err(Error::Shape { expected: expected.to_vec(), found }.into())
     }
 
     /// Computes `out := a · b`, element by element.
@@ -135,7 +138,7 @@ impl Interpreter {
         a: At,
         b: At,
         transposed: bool,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let to = self.place(out)?;
         let extents = self.extents(out)?;
         self.fits(&extents, a, b, transposed)?;
@@ -154,7 +157,7 @@ impl Interpreter {
     }
 
     /// Checks that a product of two matrices has these extents.
-    fn fits(&self, out: &[i64], a: At, b: At, transposed: bool) -> Result<(), Error> {
+    fn fits(&self, out: &[i64], a: At, b: At, transposed: bool) -> Result<(), Fault> {
         let (a, b) = (self.extents(a)?, self.extents(b)?);
         let inner = |k, n, x, y| if transposed { [n, k] == [x, y] } else { [k, n] == [x, y] };
         let fits = match (out, a.as_slice(), b.as_slice()) {
@@ -165,6 +168,6 @@ impl Interpreter {
             }
             _ => false,
         };
-        if fits { Ok(()) } else { Err(Error::Shape { expected: out.to_vec(), found: a }) }
+        if fits { Ok(()) } else { Err(Error::Shape { expected: out.to_vec(), found: a }.into()) }
     }
 }

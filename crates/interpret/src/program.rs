@@ -1,32 +1,36 @@
 //! Preparation of a term for running: equal subterms become one node, names are resolved, and operators become the
 //! primitives of the operator table.
 
-use super::Error;
+use super::error::{Error, Fault};
 use super::op::{At, Does, Op};
 use egg::{ENodeOrVar, Id, Language, Symbol};
 use ember_language::rules::{Kind, Meaning, OpInfo, Operators};
 use ember_language::term::{Head, Node, Term};
 use ember_values::operation;
 use ember_values::primitive::Typing;
-use ember_values::primitive::form::{Form, Number};
+use ember_values::primitive::form::{By, Condition, Form, Number, Operation, Undone, View};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 
-/// A term that is ready to run.
+/// A term that is ready to run on any store.
 #[derive(Debug, Default)]
-pub(super) struct Program {
-    pub ops: Vec<Op>,
+pub struct Program {
+    pub(super) ops: Vec<Op>,
     /// The head of each operation, for messages.
-    pub heads: Vec<Head>,
+    pub(super) heads: Vec<Head>,
     /// The operands of each operation, in the order of the term.
-    pub operands: Vec<Box<[At]>>,
+    pub(super) operands: Vec<Box<[At]>>,
     /// The position of the operation for each node of the term.
-    pub canonical: Vec<At>,
+    pub(super) canonical: Vec<At>,
     /// The errors of the nodes that have no meaning.
-    pub errors: Vec<Error>,
+    pub(super) errors: Vec<Error>,
     /// The operators that mean something by rules.
-    pub lowered: Vec<Lowered>,
+    pub(super) lowered: Vec<Lowered>,
+    /// The names of the tensors and of the sizes that it mentions.
+    pub(super) tensors: Vec<String>,
+    pub(super) sizes: Vec<String>,
+    /// By operation: the number of levels below it down to those that make sure that there is enough stack.
+    depths: Vec<usize>,
 }
 
 /// A node that stands for a value once some numbers are given.
@@ -53,19 +57,14 @@ pub(super) struct Lowered {
     pub extent: Option<Given>,
 }
 
-/// The tables that resolve names.
-struct Names<'a> {
-    operators: &'a Operators,
-    /// The names of the store's tensors, in order.
-    tensors: &'a [String],
-    sizes: &'a BTreeMap<String, i64>,
-}
-
 /// The approximate maximum length of a term in a message, in bytes.
 const MAX_TEXT: usize = 120;
 
 /// The most nodes of a program: what operators mean by rules is written out wherever they stand.
 const MOST_NODES: usize = 1 << 20;
+
+/// The most levels of a term that are evaluated without a look at the stack.
+const LEVELS: usize = 8;
 
 /// The maximum nesting of operators whose meaning is given by rules.
 const MOST_DEEP: usize = 100;
@@ -74,7 +73,7 @@ const MOST_DEEP: usize = 100;
 struct Linker<'a> {
     program: Program,
     known: FxHashMap<Node, At>,
-    names: Names<'a>,
+    operators: &'a Operators,
     /// The operators that are being written out by what rules say of them.
     depth: usize,
 }
@@ -82,8 +81,7 @@ struct Linker<'a> {
 impl Linker<'_> {
     /// The position of a node, of operands by their positions.
     fn add(&mut self, node: &Node, children: &[At]) -> At {
-        let operators = self.names.operators;
-        let same = operators.of(node).filter(|info| info.is_transparent());
+        let same = self.operators.of(node).filter(|info| info.is_transparent());
         if let Some([x]) = same.and_then(|info| info.arranged(children)) {
             return x;
         }
@@ -96,7 +94,7 @@ impl Linker<'_> {
             Some(Ok(at)) => at,
             Some(Err(error)) => self.program.push(node.head(), children, Err(error)),
             None => {
-                let op = self.program.op(node, children, &self.names);
+                let op = self.program.op(node, children, self.operators);
                 self.program.push(node.head(), children, op)
             }
         };
@@ -105,9 +103,9 @@ impl Linker<'_> {
     }
 
     /// An operator on tensors that means what rules say of it; `None` for any other.
-    fn lowered(&mut self, node: &Node, children: &[At]) -> Option<Result<At, Error>> {
+    fn lowered(&mut self, node: &Node, children: &[At]) -> Option<Result<At, Fault>> {
         let Head::Op(name) = node.head() else { return None };
-        let operators = self.names.operators;
+        let operators = self.operators;
         let lowering = operators.lowering(name, children.len())?;
         if self.depth == MOST_DEEP || self.program.ops.len() > MOST_NODES {
             return Some(Err(unknown(name.as_str(), children)));
@@ -162,16 +160,10 @@ impl Linker<'_> {
 }
 
 impl Program {
-    /// Compiles a term. `tensors` are the names of the store's tensors, in order.
-    pub fn new(
-        term: &Term,
-        operators: &Operators,
-        tensors: &[String],
-        sizes: &BTreeMap<String, i64>,
-    ) -> Program {
-        let names = Names { operators, tensors, sizes };
+    /// Prepares a term, with the operators of the table.
+    pub fn new(term: &Term, operators: &Operators) -> Program {
         let (program, known) = (Program::default(), FxHashMap::default());
-        let mut linker = Linker { program, known, names, depth: 0 };
+        let mut linker = Linker { program, known, operators, depth: 0 };
         let mut canonical: Vec<At> = Vec::with_capacity(term.len());
         for node in term {
             let children: Option<Vec<At>> =
@@ -179,25 +171,61 @@ impl Program {
             canonical.push(match children {
                 Some(children) => linker.add(node, &children),
                 // A child that follows its parent cannot occur in a term that was built bottom-up.
-                None => linker.program.push(node.head(), &[], Err(Error::NoSuchNode)),
+                None => linker.program.push(node.head(), &[], Err(Error::NoSuchNode.into())),
             });
         }
         Program { canonical, ..linker.program }
     }
 
-    fn push(&mut self, head: Head, operands: &[At], op: Result<Op, Error>) -> At {
-        let op = op.unwrap_or_else(|error| {
-            self.errors.push(error);
+    fn push(&mut self, head: Head, operands: &[At], op: Result<Op, Fault>) -> At {
+        let mut op = op.unwrap_or_else(|error| {
+            self.errors.push(*error);
             Op::leaf(Does::Wrong(self.errors.len() - 1))
         });
+        op.wide = op.form().is_some_and(|form| self.is_wide(form));
+        let deepest = self.below(op, operands).map(|at| self.depths[at]).max().unwrap_or(0);
+        op.grows = deepest == LEVELS;
+        self.depths.push(if op.grows { 0 } else { deepest + 1 });
         self.ops.push(op);
         self.heads.push(head);
         self.operands.push(operands.into());
         self.ops.len() - 1
     }
 
+    /// Returns the nodes that the evaluation of a node may evaluate.
+    fn below(&self, op: Op, operands: &[At]) -> impl Iterator<Item = At> {
+        let lowered = match op.does {
+            Does::Lowered(at) => self.lowered.get(at),
+            _ => None,
+        };
+        let given = lowered.into_iter().flat_map(|of| of.elements.iter().chain(&of.extent));
+        operands.iter().copied().chain(given.map(|given| given.body))
+    }
+
+    /// Returns true if a value or an address may have several lanes.
+    fn is_wide(&self, form: Form<At>) -> bool {
+        let any = |of: &[At]| of.iter().any(|at| self.ops[*at].wide);
+        match form {
+            Form::Spread { .. } | Form::Replaced { by: By::Lanes { .. }, .. } => true,
+            Form::View { address, view: View::At(index) } => any(&[address, index]),
+            Form::View { address, view: View::ReadOnly } | Form::Loaded { address, .. } => {
+                any(&[address])
+            }
+            Form::Unary(Operation::Is(_), x)
+            | Form::Carried { x, .. }
+            | Form::Replaced { x, .. }
+            | Form::Undone { undone: Undone::After(x), .. } => any(&[x]),
+            Form::Binary(_, operands) => any(&operands),
+            Form::Select { condition: Condition::NotZero(condition), of: [a, b] } => {
+                any(&[condition, a, b])
+            }
+            Form::Loop(own) => own.folds.is_some_and(|(_, start)| any(&[start, own.body])),
+            _ => false,
+        }
+    }
+
     /// Returns the name of a node that is a name, else an empty string.
-    pub fn name(&self, at: At) -> &'static str {
+    pub(super) fn name(&self, at: At) -> &'static str {
         match self.heads.get(at) {
             Some(Head::Op(name)) => name.as_str(),
             _ => "",
@@ -205,7 +233,7 @@ impl Program {
     }
 
     /// Returns a term as text, shortened if it is long.
-    pub fn text(&self, at: At) -> String {
+    pub(super) fn text(&self, at: At) -> String {
         let mut text = String::new();
         let mut stack = vec![(at, 0)];
         while let Some((at, next)) = stack.pop() {
@@ -230,12 +258,12 @@ impl Program {
     }
 
     /// Returns the error for a node of the wrong kind.
-    pub fn unexpected(&self, at: At, expected: &'static str) -> Error {
-        Error::Sort { expected, found: self.heads[at].to_string() }
+    pub(super) fn unexpected(&self, at: At, expected: &'static str) -> Fault {
+        Error::Sort { expected, found: self.heads[at].to_string() }.into()
     }
 
     /// Returns the binary operation that an operand names.
-    pub fn binary_op(&self, at: At) -> Result<BinaryOp, Error> {
+    pub(super) fn binary_op(&self, at: At) -> Result<BinaryOp, Fault> {
         match self.ops[at].does {
             Does::Binary(op) => Ok(op),
             _ => Err(self.unexpected(at, "a binary operation")),
@@ -243,7 +271,7 @@ impl Program {
     }
 
     /// Returns the element type that an operand names.
-    pub fn dtype(&self, at: At) -> Result<DType, Error> {
+    pub(super) fn dtype(&self, at: At) -> Result<DType, Fault> {
         match self.ops[at].does {
             Does::Type(dtype) => Ok(dtype),
             _ => Err(self.unexpected(at, "an element type")),
@@ -251,13 +279,13 @@ impl Program {
     }
 
     /// Returns the operation of a node, whose operands are nodes of the program.
-    fn op(&self, node: &Node, children: &[At], names: &Names) -> Result<Op, Error> {
+    fn op(&mut self, node: &Node, children: &[At], operators: &Operators) -> Result<Op, Fault> {
         let name = match node.head() {
             Head::Int(n) => return Ok(Op::leaf(Does::Known(Scalar::I64(n)))),
             Head::Real(_) => return Ok(Op::leaf(Does::Name)),
             Head::Op(name) => name.as_str(),
         };
-        let Some(info) = names.operators.of(node) else {
+        let Some(info) = operators.of(node) else {
             return match name.starts_with('%') {
                 true => Ok(Op::leaf(Does::Name)),
                 false => Err(unknown(name, children)),
@@ -276,17 +304,24 @@ impl Program {
                 Does::Known(self.constant(dtype, number)?)
             }
             Form::Number { value: Number::Size(name), .. } => {
-                Does::Known(Scalar::I64(names.size(self.name(name))?))
+                let name = plain(self.name(name));
+                Does::Size(place(&mut self.sizes, name))
             }
-            Form::Root { name, written } => Does::Root(names.tensor(self.name(name))?, written),
-            form => Does::Form(form),
+            Form::Root { name, written } => {
+                let name = plain(self.name(name));
+                Does::Root(place(&mut self.tensors, name), written)
+            }
+            form => match form.as_iv() {
+                Some(variable) => Does::Current(variable),
+                None => Does::Form(form),
+            },
         };
         let binds = info.binds.map(|(variable, body)| (children[variable], children[body]));
         Ok(Op::new(does, info.unit, binds))
     }
 
     /// Returns a typed literal; an integer is converted to the type.
-    fn constant(&self, dtype: At, real: At) -> Result<Scalar, Error> {
+    fn constant(&self, dtype: At, real: At) -> Result<Scalar, Fault> {
         let dtype = self.dtype(dtype)?;
         match self.heads[real] {
             Head::Real(bits) => Ok(Scalar::from_f64(dtype, f64::from_bits(bits))),
@@ -296,22 +331,12 @@ impl Program {
     }
 }
 
-impl Names<'_> {
-    /// Returns the number of the tensor with this name.
-    fn tensor(&self, name: &str) -> Result<u32, Error> {
-        let name = plain(name);
-        let found = self.tensors.binary_search_by(|tensor| tensor.as_str().cmp(name)).ok();
-        found
-            .and_then(|at| u32::try_from(at).ok())
-            .ok_or_else(|| Error::UnknownName { kind: "tensor", name: name.to_owned() })
-    }
-
-    /// Returns the size with this name.
-    fn size(&self, name: &str) -> Result<i64, Error> {
-        let name = plain(name);
-        let found = self.sizes.get(name).copied();
-        found.ok_or_else(|| Error::UnknownName { kind: "size", name: name.to_owned() })
-    }
+/// Returns the place of a name in a list, to which it is added if it is not there.
+fn place(names: &mut Vec<String>, name: &str) -> usize {
+    names.iter().position(|known| known == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    })
 }
 
 /// Resolves a name that only the operator around it reads.
@@ -324,8 +349,8 @@ fn label(name: &str, info: &OpInfo) -> Does {
     named.unwrap_or(Does::Name)
 }
 
-fn unknown(name: &str, operands: &[At]) -> Error {
-    Error::UnknownOperator { name: name.to_owned(), arity: operands.len() }
+fn unknown(name: &str, operands: &[At]) -> Fault {
+    Error::UnknownOperator { name: name.to_owned(), arity: operands.len() }.into()
 }
 
 /// Returns a model's name as it is stored, without `%`.

@@ -1,34 +1,36 @@
 //! Statements: what each primitive that is one does, in order. What they write to memory is in [`super::memory`],
 //! what they write of whole tensors in [`super::outputs`].
 
-use super::eval::{RED_ZONE, SEGMENT};
-use super::op::{At, Op};
-use super::{Error, Interpreter};
+use super::Interpreter;
+use super::error::Fault;
+use super::op::{At, Does};
 use ember_values::primitive::form::{By, Form, Sequence, Undone};
 
 impl Interpreter {
     /// Runs the statement at a position.
-    pub(super) fn statement(&mut self, at: At) -> Result<(), Error> {
+    pub(super) fn statement(&mut self, at: At) -> Result<(), Fault> {
         self.step()?;
-        let op = self.program.ops[at];
-        let Some(form) = op.form() else { return Err(self.wrong(at, "a statement")) };
-        stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_statement(at, form, &op))
+        self.deeper(at, Self::compound_statement)
     }
 
-    pub(super) fn compound_statement(
-        &mut self,
-        at: At,
-        form: Form<At>,
-        op: &Op,
-    ) -> Result<(), Error> {
-        match form {
+    fn compound_statement(&mut self, at: At) -> Result<(), Fault> {
+        let op = &self.program.ops[at];
+        let Does::Form(form) = &op.does else { return Err(self.wrong(at, "a statement")) };
+        match *form {
             Form::Sequence(Sequence::Empty) => Ok(()),
             Form::Sequence(Sequence::Two([first, second])) => {
                 self.statement(first)?;
                 self.statement(second)
             }
             Form::Loop(own) if own.folds.is_none() => {
-                self.each(op.looped(own), |this| this.statement(own.body))
+                let over = op.looped(own);
+                self.each(over, |this| this.statement(own.body))
+            }
+            Form::Write { op: function, address, value } if !self.any_wide([address, value]) => {
+                let function = function.map(|name| self.program.binary_op(name)).transpose()?;
+                let place = self.place(address)?;
+                let value = self.scalar(value)?;
+                self.write(at, function, place, value)
             }
             Form::Write { op: None, address, value } => {
                 let address = self.address(address)?;
@@ -59,7 +61,7 @@ impl Interpreter {
                 self.statement(statement)?;
                 self.clear(address)
             }
-            _ => match self.elsewhere(form, Self::statement) {
+            form => match self.elsewhere(form, Self::statement) {
                 Some(done) => done,
                 None => Err(self.wrong(at, "a statement")),
             },

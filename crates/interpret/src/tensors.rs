@@ -1,10 +1,10 @@
 //! Whole tensors: element types, shapes and single elements. What operations on them compute is in
 //! [`super::operations`], statements that write whole tensors in [`super::outputs`].
 
-use super::eval::{RED_ZONE, SEGMENT};
+use super::error::Fault;
+use super::eval::grow;
 use super::op::{At, Does, Op};
 use super::program::Given;
-use super::value::Value;
 use super::{Bound, Error, Interpreter};
 use ember_values::operation::Kernel;
 use ember_values::primitive::Typing;
@@ -24,7 +24,7 @@ pub(super) enum Whole {
 
 impl Interpreter {
     /// Returns the tensor of the node at a position.
-    pub(super) fn whole(&self, at: At) -> Result<Whole, Error> {
+    pub(super) fn whole(&self, at: At) -> Result<Whole, Fault> {
         let op = self.program.ops[at];
         match op.does {
             Does::Form(Form::View { address, view: View::Tensor }) => Ok(Whole::Stored(address)),
@@ -39,17 +39,17 @@ impl Interpreter {
         &self,
         op: &Op,
         names: [&'static str; N],
-    ) -> Result<[At; N], Error> {
+    ) -> Result<[At; N], Fault> {
         let mut found = [0; N];
         for (at, name) in found.iter_mut().zip(names) {
-            *at =
-                op.named(name).ok_or(Error::Sort { expected: "an operand", found: name.into() })?;
+            let missing = || Error::Sort { expected: "an operand", found: name.into() };
+            *at = op.named(name).ok_or_else(missing)?;
         }
         Ok(found)
     }
 
     /// Returns the element type of the tensor at a position.
-    pub(super) fn element_type(&self, at: At) -> Result<DType, Error> {
+    pub(super) fn element_type(&self, at: At) -> Result<DType, Fault> {
         let (kernel, op) = match self.whole(at)? {
             Whole::Stored(address) => return self.dtype(address),
             Whole::Computed(kernel, op) => (kernel, op),
@@ -57,9 +57,7 @@ impl Interpreter {
                 return match self.program.lowered[lowered].typing {
                     Some(Typing::I64) => Ok(DType::I64),
                     Some(Typing::Named(to)) => self.program.dtype(to),
-                    Some(Typing::Of(of)) => {
-                        stacker::maybe_grow(RED_ZONE, SEGMENT, || self.dtype(of))
-                    }
+                    Some(Typing::Of(of)) => grow(|| self.dtype(of)),
                     None => Err(self.wrong(at, "a tensor of a known type")),
                 };
             }
@@ -79,19 +77,19 @@ impl Interpreter {
             _ => "x",
         };
         let [of] = self.named(&op, [of])?;
-        stacker::maybe_grow(RED_ZONE, SEGMENT, || self.dtype(of))
+        grow(|| self.dtype(of))
     }
 
     /// Returns the free extents of an address.
-    pub(super) fn extents(&self, at: At) -> Result<Vec<i64>, Error> {
+    pub(super) fn extents(&self, at: At) -> Result<Vec<i64>, Fault> {
         let (tensor, depth) = self.declared(at)?;
         Ok(tensor.shape.iter().skip(depth).map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect())
     }
 
     /// Returns the extents of a tensor.
-    pub(super) fn shape(&mut self, at: At) -> Result<Vec<i64>, Error> {
+    pub(super) fn shape(&mut self, at: At) -> Result<Vec<i64>, Fault> {
         let whole = self.whole(at)?;
-        stacker::maybe_grow(RED_ZONE, SEGMENT, || match whole {
+        grow(|| match whole {
             Whole::Stored(address) => self.extents(address),
             Whole::Computed(kernel, op) => self.computed_shape(kernel, &op),
             Whole::Lowered(lowered) => self.lowered_shape(at, lowered),
@@ -99,7 +97,7 @@ impl Interpreter {
     }
 
     /// The extents of an operand: of a tensor, or the free ones of an address.
-    pub(super) fn extents_of(&mut self, at: At) -> Result<Vec<i64>, Error> {
+    pub(super) fn extents_of(&mut self, at: At) -> Result<Vec<i64>, Fault> {
         if self.is_tensor(at) { self.shape(at) } else { self.extents(at) }
     }
 
@@ -113,7 +111,7 @@ impl Interpreter {
         )
     }
 
-    fn computed_shape(&mut self, kernel: Kernel, op: &Op) -> Result<Vec<i64>, Error> {
+    fn computed_shape(&mut self, kernel: Kernel, op: &Op) -> Result<Vec<i64>, Fault> {
         let first = |this: &Self, at: At| this.extent_of(&this.extents(at)?, 0);
         match kernel {
             Kernel::Rows => {
@@ -194,7 +192,7 @@ impl Interpreter {
     }
 
     /// The extents of a tensor whose elements move to other places.
-    pub(super) fn moved_shape(&mut self, kernel: Kernel, op: &Op) -> Result<Vec<i64>, Error> {
+    pub(super) fn moved_shape(&mut self, kernel: Kernel, op: &Op) -> Result<Vec<i64>, Fault> {
         let [x, axis] = self.named(op, ["x", "axis"])?;
         let (mut shape, axis) = (self.shape(x)?, self.index(axis)?);
         let axis = usize::try_from(axis).unwrap_or(usize::MAX);
@@ -204,7 +202,7 @@ impl Interpreter {
                 let [first, count] = self.named(op, ["first", "count"])?;
                 let (first, count) = (self.index(first)?, self.index(count)?);
                 if first < 0 || count < 0 || first.saturating_add(count) > extent {
-                    return Err(Error::Shape { expected: vec![first, count], found: shape });
+                    return Err(Error::Shape { expected: vec![first, count], found: shape }.into());
                 }
                 shape[axis] = count;
             }
@@ -212,7 +210,7 @@ impl Interpreter {
                 let [columns] = self.named(op, ["columns"])?;
                 let columns = self.index(columns)?;
                 if columns <= 0 || extent % columns != 0 {
-                    return Err(Error::Shape { expected: vec![columns], found: shape });
+                    return Err(Error::Shape { expected: vec![columns], found: shape }.into());
                 }
                 shape[axis] = extent / columns;
                 shape.insert(axis + 1, columns);
@@ -230,7 +228,7 @@ impl Interpreter {
     }
 
     /// The extents that rules give an operator, as many as its operands say that it has.
-    fn lowered_shape(&mut self, at: At, lowered: usize) -> Result<Vec<i64>, Error> {
+    fn lowered_shape(&mut self, at: At, lowered: usize) -> Result<Vec<i64>, Fault> {
         let operands = self.program.operands[at].clone();
         let ranks: Vec<Option<usize>> =
             operands.iter().map(|x| Some(self.extents_of(*x).ok()?.len())).collect();
@@ -242,27 +240,28 @@ impl Interpreter {
         (0..rank).map(|k| self.given(extent, &[k as i64], Self::index)).collect()
     }
 
-    pub(super) fn extent_of(&self, shape: &[i64], k: usize) -> Result<i64, Error> {
+    pub(super) fn extent_of(&self, shape: &[i64], k: usize) -> Result<i64, Fault> {
         let found = || format!("one of {} dimensions", shape.len());
-        shape.get(k).copied().ok_or_else(|| Error::Sort { expected: "a tensor", found: found() })
+        let missing = || Error::Sort { expected: "a tensor", found: found() }.into();
+        shape.get(k).copied().ok_or_else(missing)
     }
 
-    /// Returns an extent of a tensor as a value.
-    pub(super) fn extent(&mut self, of: At, k: At) -> Result<Value, Error> {
+    /// Returns an extent of a tensor.
+    pub(super) fn extent(&mut self, of: At, k: At) -> Result<i64, Fault> {
         let k = usize::try_from(self.index(k)?).unwrap_or(usize::MAX);
         let shape = self.shape(of)?;
-        self.extent_of(&shape, k).map(|n| Value::Scalar(Scalar::I64(n)))
+        self.extent_of(&shape, k)
     }
 
     /// Evaluates one element of a tensor; the indices are terms.
-    pub(super) fn element(&mut self, of: At, index: &[At]) -> Result<Value, Error> {
+    pub(super) fn element(&mut self, of: At, index: &[At]) -> Result<Scalar, Fault> {
         let index: Vec<i64> = index.iter().map(|i| self.index(*i)).collect::<Result<_, _>>()?;
-        self.element_at(of, &index).map(Value::Scalar)
+        self.element_at(of, &index)
     }
 
-    pub(super) fn element_at(&mut self, of: At, index: &[i64]) -> Result<Scalar, Error> {
+    pub(super) fn element_at(&mut self, of: At, index: &[i64]) -> Result<Scalar, Fault> {
         self.step()?;
-        stacker::maybe_grow(RED_ZONE, SEGMENT, || match self.whole(of)? {
+        grow(|| match self.whole(of)? {
             Whole::Stored(address) => self.stored_at(address, index),
             Whole::Computed(_, op) => {
                 let Some((last, above)) = index.split_last() else {
@@ -284,7 +283,7 @@ impl Interpreter {
     }
 
     /// An element of what is stored at an address.
-    pub(super) fn stored_at(&mut self, address: At, index: &[i64]) -> Result<Scalar, Error> {
+    pub(super) fn stored_at(&mut self, address: At, index: &[i64]) -> Result<Scalar, Fault> {
         let mut place = self.place(address)?;
         for i in index {
             place = self.within(place, Scalar::I64(*i))?;
@@ -297,8 +296,8 @@ impl Interpreter {
         &mut self,
         given: Given,
         numbers: &[i64],
-        evaluate: fn(&mut Self, At) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        evaluate: fn(&mut Self, At) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         let places = given.first..given.first + given.count;
         let outer = self.environment[places.clone()].to_vec();
         for (at, value) in places.clone().zip(numbers) {

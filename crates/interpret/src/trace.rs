@@ -33,7 +33,8 @@ impl Interpreter {
     pub fn covered(&mut self, id: Id) -> Result<Elements, Error> {
         let at = self.node(id)?;
         let mut elements = Elements::new();
-        for place in self.address(at)?.into_iter().flatten() {
+        let address = self.address(at).map_err(|error| *error)?;
+        for place in address.into_iter().flatten() {
             let (name, tensor) = self.tensor(place);
             let below: u64 = tensor.shape.iter().skip(place.depth as usize).product();
             let first = place.position * below;
@@ -45,16 +46,13 @@ impl Interpreter {
     /// Returns the element type of a value, an address or a tensor.
     pub fn type_at(&mut self, id: Id) -> Result<DType, Error> {
         let at = self.node(id)?;
-        self.type_of(at)
+        self.type_of(at).map_err(|error| *error)
     }
 
     /// Returns the number of dimensions of a tensor, or of those that an address leaves free.
     pub fn rank_at(&mut self, id: Id) -> Result<usize, Error> {
         let at = self.node(id)?;
-        match self.whole(at) {
-            Ok(_) => self.shape(at).map(|shape| shape.len()),
-            Err(_) => self.extents(at).map(|extents| extents.len()),
-        }
+        self.extents_of(at).map(|extents| extents.len()).map_err(|error| *error)
     }
 
     pub(super) fn record(&mut self, tensor: u32, position: u64, write: bool) {

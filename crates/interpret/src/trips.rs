@@ -1,5 +1,6 @@
 //! The average trip count of a loop, measured on the data.
 
+use super::error::Fault;
 use super::op::At;
 use super::{Bound, Error, Interpreter, Store};
 use egg::Id;
@@ -31,32 +32,7 @@ pub fn average_trip_count(
     store: &Store,
 ) -> Result<f64, Error> {
     let mut counter = Interpreter::new(variable, operators, store.clone()).with_step_limit(STEPS);
-    let root = counter.node(counter.root())?;
-    let around = counter.around(root)?;
-    let mut sum = Average::default();
-    if counter.count_all(root, &around, &mut sum)? {
-        return Ok(sum.value());
-    }
-    let mut rng = fastrand::Rng::with_seed(SEED);
-    let mut sum = Average::default();
-    for _ in 0..SAMPLES {
-        // Drawing level by level favours the iterations of levels with few iterations; the weight undoes this bias.
-        let mut weight = 1.0;
-        for &var in &around {
-            let (lo, trips, step) = counter.range(var)?;
-            weight *= trips as f64;
-            if trips == 0 {
-                break;
-            }
-            let k = i128::from(rng.u64(0..trips));
-            counter.assign(var, i128::from(lo) + k * i128::from(step));
-        }
-        if weight > 0.0 {
-            let (_, trips, _) = counter.range(root)?;
-            sum.add(weight, trips as f64);
-        }
-    }
-    Ok(sum.value())
+    counter.average_trips().map_err(|error| *error)
 }
 
 /// A weighted average; 0 if nothing was added.
@@ -78,20 +54,49 @@ impl Average {
 }
 
 impl Interpreter {
+    fn average_trips(&mut self) -> Result<f64, Fault> {
+        let root = self.node(self.root())?;
+        let around = self.around(root)?;
+        let mut sum = Average::default();
+        if self.count_all(root, &around, &mut sum)? {
+            return Ok(sum.value());
+        }
+        let mut rng = fastrand::Rng::with_seed(SEED);
+        let mut sum = Average::default();
+        for _ in 0..SAMPLES {
+            // Drawing level by level favours the iterations of levels with few iterations; the weight undoes this bias.
+            let mut weight = 1.0;
+            for &var in &around {
+                let (lo, trips, step) = self.range(var)?;
+                weight *= trips as f64;
+                if trips == 0 {
+                    break;
+                }
+                let k = i128::from(rng.u64(0..trips));
+                self.assign(var, i128::from(lo) + k * i128::from(step));
+            }
+            if weight > 0.0 {
+                let (_, trips, _) = self.range(root)?;
+                sum.add(weight, trips as f64);
+            }
+        }
+        Ok(sum.value())
+    }
+
     /// Returns the values that the `var` node `id` may have: the first value, their number, and the step between them.
     ///
     /// # Errors
     /// Fails if the bounds cannot be evaluated, or if the term is not a variable.
     pub fn values_of(&mut self, id: Id) -> Result<(i64, u64, i64), Error> {
         let at = self.node(id)?;
-        self.range(at)
+        self.range(at).map_err(|error| *error)
     }
 
-    fn range(&mut self, var: At) -> Result<(i64, u64, i64), Error> {
+    fn range(&mut self, var: At) -> Result<(i64, u64, i64), Fault> {
         let [lo, hi, step] = self.bounds(var)?;
         let (lo, hi, step) = (self.index(lo)?, self.index(hi)?, self.index(step)?);
         if step <= 0 {
-            return Err(Error::Step(step));
+            return Err(Error::Step(step).into());
         }
         Ok((lo, if lo < hi { (hi.abs_diff(lo) - 1) / step.unsigned_abs() + 1 } else { 0 }, step))
     }
@@ -101,7 +106,7 @@ impl Interpreter {
     }
 
     /// Adds up the trips of every iteration of the enclosing loops, outermost first; `false` if there are too many.
-    fn count_all(&mut self, root: At, around: &[At], sum: &mut Average) -> Result<bool, Error> {
+    fn count_all(&mut self, root: At, around: &[At], sum: &mut Average) -> Result<bool, Fault> {
         let mut left = EXHAUSTIVE;
         // For each open loop: its first value, its step, and the numbers of iterations done and left.
         let mut open: Vec<(i64, i64, u64, u64)> = Vec::new();
@@ -145,7 +150,7 @@ impl Interpreter {
 
     /// Returns the variables that the bounds of a variable depend on, transitively, outermost first. Operands precede
     /// their users in the term, so a variable follows the variables of its bounds.
-    fn around(&self, var: At) -> Result<Vec<At>, Error> {
+    fn around(&self, var: At) -> Result<Vec<At>, Fault> {
         let free = self.free_variables();
         let mut found: BTreeSet<At> = BTreeSet::new();
         let mut open = vec![var];

@@ -1,8 +1,8 @@
 //! Values: what each primitive that has one computes. Lanes are in [`super::lanes`], loops in [`super::loops`],
 //! whole tensors in [`super::tensors`].
 
-use super::eval::{RED_ZONE, SEGMENT};
-use super::op::{At, Does, Op};
+use super::error::Fault;
+use super::op::{At, Does};
 use super::value::Value;
 use super::{Bound, Error, Interpreter};
 use ember_language::term::Head;
@@ -16,62 +16,66 @@ const MAX_LANES: i64 = 1 << 16;
 
 impl Interpreter {
     /// Evaluates the node at a position to a value.
-    pub(super) fn value(&mut self, at: At) -> Result<Value, Error> {
-        self.step()?;
-        let op = self.program.ops[at];
-        match op.does {
-            Does::Known(x) => Ok(Value::Scalar(x)),
-            Does::Given => match self.environment[at] {
-                Some(Bound { value, .. }) => Ok(Value::Scalar(Scalar::I64(value))),
-                None => Err(self.wrong(at, "a number that is given")),
-            },
-            Does::Form(form) => match form.as_iv() {
-                Some(variable) => self.variable(variable, op.is_stream()),
-                None => {
-                    stacker::maybe_grow(RED_ZONE, SEGMENT, || self.compound_value(at, form, &op))
-                }
-            },
-            _ => Err(self.wrong(at, "a value")),
+    pub(super) fn value(&mut self, at: At) -> Result<Value, Fault> {
+        match self.program.ops[at].wide {
+            true => {
+                self.step()?;
+                self.deeper(at, Self::wide_value)
+            }
+            false => self.scalar(at).map(Value::Scalar),
         }
     }
 
-    /// Evaluates a node that has operands.
-    pub(super) fn compound_value(
-        &mut self,
-        at: At,
-        form: Form<At>,
-        op: &Op,
-    ) -> Result<Value, Error> {
-        if let Some([function, x]) = form.as_fold() {
-            return self.fold_lanes(at, self.program.binary_op(function)?, x);
+    /// Evaluates the node at a position to a scalar.
+    pub(super) fn scalar(&mut self, at: At) -> Result<Scalar, Fault> {
+        if self.program.ops[at].wide {
+            return match self.value(at)? {
+                Value::Scalar(x) => Ok(x),
+                Value::Lanes(lanes) => Err(self.lanes_error(at, lanes.len(), 1)),
+            };
         }
-        if let Some((tensor, index)) = form.as_element() {
-            let index: Vec<At> = index.into_iter().map_while(|i| i).collect();
-            return self.element(tensor, &index);
+        self.step()?;
+        let op = &self.program.ops[at];
+        match op.does {
+            Does::Known(x) => Ok(x),
+            Does::Current(variable) => self.variable(variable, op.is_stream()).map(Scalar::I64),
+            Does::Size(place) => self.size_at(place).map(Scalar::I64),
+            Does::Given => match self.environment[at] {
+                Some(Bound { value, .. }) => Ok(Scalar::I64(value)),
+                None => Err(self.wrong(at, "a number that is given")),
+            },
+            _ => self.deeper(at, Self::compound_scalar),
         }
-        match form {
-            Form::Loaded { address, early: None } => self.load(address, op.is_stream()),
+    }
+
+    /// Evaluates a node that has operands to a scalar.
+    fn compound_scalar(&mut self, at: At) -> Result<Scalar, Fault> {
+        let op = &self.program.ops[at];
+        let Does::Form(form) = &op.does else { return Err(self.wrong(at, "a value")) };
+        match *form {
+            Form::Loaded { address, early: None } => self.load_one(address, op.is_stream()),
             Form::Loaded { address, early: Some(early) } => {
-                match early {
-                    Early::Fetched(ahead) => drop(self.load(ahead, true)?),
-                    Early::Asked(later) => self.look(later)?,
-                }
-                self.load(address, false)
-            }
-            Form::Unary(Operation::Is(function), x) => {
-                let x = self.value(x)?;
-                self.lanewise(at, [x], |[x]| function.apply(x))
+                self.early(early)?;
+                self.load_one(address, false)
             }
             Form::Binary(function, [a, b]) => {
                 let function = self.operation(function)?;
-                let operands = [self.value(a)?, self.value(b)?];
-                self.scalar_stream(at, op, &operands)?;
-                self.lanewise(at, operands, |[a, b]| function.apply(a, b))
+                let [a, b] = [self.scalar(a)?, self.scalar(b)?];
+                self.apply(at, function, a, b)
+            }
+            Form::Unary(Operation::Is(function), x) => {
+                let x = self.scalar(x)?;
+                self.computed_from(at, [x], function.apply(x))
             }
             Form::Unary(Operation::Named(function), x) => {
                 let function = self.function(function)?;
                 let x = self.scalar(x)?;
-                self.mapped(at, function, x).map(Value::Scalar)
+                self.mapped(at, function, x)
+            }
+            Form::Carried { x, to: Some(to) } => {
+                let to = self.type_by(to)?;
+                let x = self.scalar(x)?;
+                self.rounded(&[x], x.cast(to))
             }
             Form::Select {
                 condition: Condition::Compared { comparison: how, of: [a, b] },
@@ -86,32 +90,78 @@ impl Interpreter {
                     first.ok_or_else(|| Error::types(self.head(at), &[a.dtype(), b.dtype()]))?;
                 let [x, y] = [self.scalar(x)?, self.scalar(y)?];
                 match x.dtype() == y.dtype() {
-                    true => Ok(Value::Scalar(if first { x } else { y })),
+                    true => Ok(if first { x } else { y }),
                     false => Err(Error::types(self.head(at), &[x.dtype(), y.dtype()])),
                 }
             }
             Form::Select { condition: Condition::NotZero(condition), of: [a, b] } => {
-                let operands = [self.value(condition)?, self.value(a)?, self.value(b)?];
-                self.lanewise(at, operands, |[condition, a, b]| {
-                    let first = condition.as_i64()? != 0;
-                    (a.dtype() == b.dtype()).then_some(if first { a } else { b })
-                })
-            }
-            Form::Carried { x, to: Some(to) } => {
-                let to = self.type_by(to)?;
-                let x = [self.value(x)?];
-                self.scalar_stream(at, op, &x)?;
-                self.lanewise(at, x, |[x]| Some(x.cast(to)))
+                let operands = [self.scalar(condition)?, self.scalar(a)?, self.scalar(b)?];
+                self.computed_from(at, operands, chosen(operands))
             }
             Form::Number { value: Number::Start(function), dtype } => {
                 let function = self.operation(function)?;
                 let dtype = self.type_by(dtype)?;
-                let identity = function.identity(dtype).map(Value::Scalar);
+                let identity = function.identity(dtype);
                 identity.ok_or_else(|| Error::types(function.name().to_string(), &[dtype]))
             }
-            Form::Extent { of: Holder::Tensor(of), k } if self.is_tensor(of) => self.extent(of, k),
-            Form::Extent { of, k } => self.dimension(of.operand(), k),
-            Form::Loop(own) if own.folds.is_some() => self.reduce(at, op.looped(own), own),
+            Form::Extent { of: Holder::Tensor(of), k } if self.is_tensor(of) => {
+                self.extent(of, k).map(Scalar::I64)
+            }
+            Form::Extent { of, k } => self.dimension(of.operand(), k).map(Scalar::I64),
+            Form::Loop(own) if own.folds.is_some() => {
+                let over = op.looped(own);
+                self.reduce_scalars(at, over, own)
+            }
+            form => {
+                if let Some([function, x]) = form.as_fold() {
+                    return self.fold_lanes(at, self.program.binary_op(function)?, x);
+                }
+                if let Some((tensor, index)) = form.as_element() {
+                    let index: Vec<At> = index.into_iter().map_while(|i| i).collect();
+                    return self.element(tensor, &index);
+                }
+                match self.elsewhere(form, Self::scalar) {
+                    Some(value) => value,
+                    None => Err(self.wrong(at, "a value")),
+                }
+            }
+        }
+    }
+
+    /// Evaluates a node that may have several lanes to a value.
+    fn wide_value(&mut self, at: At) -> Result<Value, Fault> {
+        let op = &self.program.ops[at];
+        let Does::Form(form) = &op.does else { return Err(self.wrong(at, "a value")) };
+        match *form {
+            Form::Loaded { address, early: None } => self.load(address, op.is_stream()),
+            Form::Loaded { address, early: Some(early) } => {
+                self.early(early)?;
+                self.load(address, false)
+            }
+            Form::Unary(Operation::Is(function), x) => {
+                let x = self.value(x)?;
+                self.lanewise(at, [x], |[x]| function.apply(x))
+            }
+            Form::Binary(function, [a, b]) => {
+                let function = self.operation(function)?;
+                let operands = [self.value(a)?, self.value(b)?];
+                self.scalar_stream(at, &operands)?;
+                self.lanewise(at, operands, |[a, b]| function.apply(a, b))
+            }
+            Form::Select { condition: Condition::NotZero(condition), of: [a, b] } => {
+                let operands = [self.value(condition)?, self.value(a)?, self.value(b)?];
+                self.lanewise(at, operands, chosen)
+            }
+            Form::Carried { x, to: Some(to) } => {
+                let to = self.type_by(to)?;
+                let x = [self.value(x)?];
+                self.scalar_stream(at, &x)?;
+                self.lanewise(at, x, |[x]| Some(x.cast(to)))
+            }
+            Form::Loop(own) if own.folds.is_some() => {
+                let over = op.looped(own);
+                self.reduce(at, over, own)
+            }
             Form::Spread { lanes, x, below: None } => {
                 let n = self.lane_count(lanes)?;
                 let x = self.scalar(x)?;
@@ -131,15 +181,23 @@ impl Interpreter {
                 })?;
                 Ok(Value::Lanes(values))
             }
-            _ => match self.elsewhere(form, Self::value) {
+            form => match self.elsewhere(form, Self::value) {
                 Some(value) => value,
                 None => Err(self.wrong(at, "a value")),
             },
         }
     }
 
+    /// Does what precedes a load.
+    fn early(&mut self, early: Early<At>) -> Result<(), Fault> {
+        match early {
+            Early::Fetched(ahead) => self.load(ahead, true).map(drop),
+            Early::Asked(later) => self.look(later),
+        }
+    }
+
     /// Returns a binary operation, which an operand may name.
-    fn operation(&self, op: Operation<At>) -> Result<BinaryOp, Error> {
+    fn operation(&self, op: Operation<At>) -> Result<BinaryOp, Fault> {
         match op {
             Operation::Is(op) => Ok(op),
             Operation::Named(at) => self.program.binary_op(at),
@@ -147,7 +205,7 @@ impl Interpreter {
     }
 
     /// Returns the element type that a form states.
-    fn type_by(&mut self, typing: Typing<At>) -> Result<DType, Error> {
+    fn type_by(&mut self, typing: Typing<At>) -> Result<DType, Fault> {
         match typing {
             Typing::I64 => Ok(DType::I64),
             Typing::Named(to) => self.program.dtype(to),
@@ -156,9 +214,10 @@ impl Interpreter {
     }
 
     /// Returns the element type of an address, a tensor or a value. Only a value has to be evaluated for this.
-    pub(super) fn type_of(&mut self, like: At) -> Result<DType, Error> {
+    pub(super) fn type_of(&mut self, like: At) -> Result<DType, Fault> {
         match self.program.ops[like].does {
-            Does::Root(..) | Does::Form(Form::View { .. }) => self.dtype(like),
+            Does::Root(place, _) if self.places[place].is_some() => self.dtype(like),
+            Does::Form(Form::View { .. }) => self.dtype(like),
             _ if self.is_tensor(like) => self.dtype(like),
             Does::Form(Form::Replaced { .. }) if self.dtype(like).is_ok() => self.dtype(like),
             _ => {
@@ -171,16 +230,8 @@ impl Interpreter {
         }
     }
 
-    /// Evaluates the node at a position to a scalar.
-    pub(super) fn scalar(&mut self, at: At) -> Result<Scalar, Error> {
-        match self.value(at)? {
-            Value::Scalar(x) => Ok(x),
-            Value::Lanes(lanes) => Err(self.lanes_error(at, lanes.len(), 1)),
-        }
-    }
-
     /// Evaluates the node at a position to an i64 scalar.
-    pub(super) fn index(&mut self, at: At) -> Result<i64, Error> {
+    pub(super) fn index(&mut self, at: At) -> Result<i64, Fault> {
         match self.scalar(at)? {
             Scalar::I64(x) => Ok(x),
             x => Err(Error::types("an index".to_string(), &[x.dtype()])),
@@ -188,19 +239,25 @@ impl Interpreter {
     }
 
     /// Returns the literal integer at a position, such as a step or a vector width, which is a constant of the program.
-    pub(super) fn literal(&self, at: At) -> Result<i64, Error> {
+    pub(super) fn literal(&self, at: At) -> Result<i64, Fault> {
         match self.program.heads[at] {
             Head::Int(n) => Ok(n),
-            _ => Err(Error::Sort { expected: "a literal integer", found: self.head(at) }),
+            _ => Err(Error::Sort { expected: "a literal integer", found: self.head(at) }.into()),
         }
     }
 
     /// Returns the vector width at a position.
-    pub(super) fn lane_count(&mut self, at: At) -> Result<usize, Error> {
+    pub(super) fn lane_count(&mut self, at: At) -> Result<usize, Fault> {
         let n = self.literal(at)?;
         if !(2..=MAX_LANES).contains(&n) {
-            return Err(Error::LaneCount(n));
+            return Err(Error::LaneCount(n).into());
         }
         Ok(n as usize)
     }
+}
+
+/// Returns the first of two numbers of one type if a condition is not 0, else the second.
+fn chosen([condition, a, b]: [Scalar; 3]) -> Option<Scalar> {
+    let first = condition.as_i64()? != 0;
+    (a.dtype() == b.dtype()).then_some(if first { a } else { b })
 }

@@ -20,7 +20,7 @@ mod removed;
 mod stage;
 mod unfinished;
 
-pub use ask::{why_not, why_not_terms};
+pub use ask::{Search, why_not, why_not_terms};
 pub use print::{print, to_json};
 
 /// The answer to the question why a rule did not fire.

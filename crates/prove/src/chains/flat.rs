@@ -66,6 +66,8 @@ struct Flat {
     /// The terms with which trees begin and end.
     firsts: FxHashMap<Tree, Id>,
     lasts: FxHashMap<Tree, Id>,
+    /// By tree: true if no step is in it.
+    still: FxHashMap<Tree, bool>,
     /// The operators around the current term from the outside in, each with its operands as they are now and the
     /// position of the one that is being rewritten.
     around: Vec<(Node, Vec<Id>, usize)>,
@@ -104,6 +106,22 @@ impl Flat {
         last
     }
 
+    /// Returns true if there is no step in a tree. Most of a large term has none, and is shared by many trees.
+    fn is_still(&mut self, tree: &Rc<TreeTerm<Node>>) -> bool {
+        if let Some(known) = self.still.get(&Rc::as_ptr(tree)) {
+            return *known;
+        }
+        let still = tree.forward_rule.or(tree.backward_rule).is_none()
+            && tree.child_proofs.iter().all(|trees| self.are_still(trees));
+        self.still.insert(Rc::as_ptr(tree), still);
+        still
+    }
+
+    /// Returns true if an explanation is the term itself.
+    fn are_still(&mut self, trees: &[Rc<TreeTerm<Node>>]) -> bool {
+        matches!(trees, [only] if self.is_still(only))
+    }
+
     /// Adds the steps of an explanation of the current term, and returns the term that they lead to.
     fn walk(&mut self, trees: &[Rc<TreeTerm<Node>>]) -> Option<Id> {
         let mut current = None;
@@ -114,6 +132,9 @@ impl Flat {
             }
             let mut operands = self.operands(tree);
             for (at, trees) in tree.child_proofs.iter().enumerate() {
+                if self.are_still(trees) {
+                    continue;
+                }
                 self.around.push((tree.node.clone(), operands, at));
                 let operand = self.walk(trees);
                 operands = self.around.pop().map(|(_, operands, _)| operands).unwrap_or_default();

@@ -7,7 +7,7 @@ use super::layout::laid_out;
 use super::roles::Roles;
 use super::satisfy::{satisfy, settle};
 use super::sides::Sides;
-use super::simulate::{Difference, Outcome, compare};
+use super::simulate::{Difference, Outcome, Runs};
 use ember_language::rules::Exactness;
 use ember_language::term::Head;
 use ember_model::Extent;
@@ -63,8 +63,7 @@ pub struct Counterexample {
 /// Runs trials of data on both sides.
 pub(super) struct Tries<'a> {
     sides: &'a Sides,
-    machine: Machine,
-    exact: Exactness,
+    runs: Runs<'a>,
     rng: Rng,
     names: Vec<String>,
     boundaries: Vec<u64>,
@@ -84,11 +83,9 @@ pub(super) struct Tries<'a> {
 impl<'a> Tries<'a> {
     pub fn new(sides: &'a Sides, machine: &Machine, exact: Exactness, seed: u64) -> Tries<'a> {
         let names = sides.declarations.sizes();
-        let machine = without_caches(machine);
         Tries {
             sides,
-            machine,
-            exact,
+            runs: Runs::new(sides, without_caches(machine), exact),
             rng: Rng::with_seed(seed),
             concrete: names.is_empty(),
             names,
@@ -231,7 +228,7 @@ impl<'a> Tries<'a> {
     fn made(&mut self, sizes: &BTreeMap<String, u64>, roles: &Roles, fill: Fill) -> Option<Given> {
         // If sums may be reordered, only numbers with exact sums are used.
         let fill = match fill {
-            Fill::Random { .. } if self.exact != Exactness::Bitwise => {
+            Fill::Random { .. } if self.runs.exact != Exactness::Bitwise => {
                 Fill::Random { edges: false }
             }
             fill => fill,
@@ -259,7 +256,7 @@ impl<'a> Tries<'a> {
         if !declarations.assumptions.iter().all(|a| a.holds(declarations, operators, given)) {
             return None;
         }
-        match compare(self.sides, &self.machine, self.exact, (given, before), self.effort.steps) {
+        match self.runs.compare((given, before), self.effort.steps) {
             Outcome::Nothing => None,
             Outcome::Same => {
                 self.compared += 1;

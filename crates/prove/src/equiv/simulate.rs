@@ -4,9 +4,8 @@ use super::data::{Before, Given};
 use super::declare::Purpose;
 use super::sides::{Side, Sides, What};
 use crate::rounding::{RUNS, may_be};
-use ember_interpret::{Error, Interpreter, Store};
+use ember_interpret::{Error, Interpreter, Program as Prepared, Store};
 use ember_language::rules::Exactness;
-use ember_language::rules::Operators;
 use ember_sim::{Bindings, SimError};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
@@ -14,6 +13,7 @@ use ember_targets::tensor::Tensor;
 use ember_values::scalar::Scalar;
 use serde::Serialize;
 use std::cell::LazyCell;
+use std::sync::Arc;
 
 /// The number of simulated cycles after which a run is given up.
 const CYCLES: u64 = 20_000_000;
@@ -61,58 +61,124 @@ pub enum Failure {
     Fault(String),
 }
 
-/// Runs both sides and compares their outputs. Written tensors hold zeros before, or other numbers. The run of a term
-/// is given up after this number of steps.
-pub(super) fn compare(
-    sides: &Sides,
-    machine: &Machine,
-    exact: Exactness,
-    (given, before): (&Given, Before),
-    steps: u64,
-) -> Outcome {
-    let store = given.store(&sides.declarations, before);
-    let left = run(&sides.left, &sides.operators, machine, &store, steps);
-    let right = match &left {
-        Err(Failure::Limit) => return Outcome::Nothing,
-        _ => run(&sides.right, &sides.operators, machine, &store, steps),
-    };
-    let fault = |left: &str, right: &str| {
-        Outcome::Different(Difference {
-            tensor: String::new(),
-            index: Vec::new(),
-            left: left.to_owned(),
-            right: right.to_owned(),
-            values: false,
-        })
-    };
-    match (left, right) {
-        (_, Err(Failure::Limit)) | (Err(_), Err(_)) | (Err(Failure::Limit), _) => Outcome::Nothing,
-        (Err(Failure::Fault(why)), Ok(_)) => fault(&why, "no fault"),
-        (Ok(_), Err(Failure::Fault(why))) => fault("no fault", &why),
-        (Ok(a), Ok(b)) => match difference(sides, (&a, &b), exact, (&store, steps)) {
-            Some(difference) => Outcome::Different(difference),
-            None => Outcome::Same,
-        },
-    }
+/// Both sides, ready to run any number of times.
+pub(super) struct Runs<'a> {
+    sides: &'a Sides,
+    machine: Machine,
+    pub exact: Exactness,
+    /// The term of each side, if it has one.
+    terms: [Option<Arc<Prepared>>; 2],
 }
 
-fn run(
-    side: &Side,
-    operators: &Operators,
-    machine: &Machine,
-    store: &Store,
-    steps: u64,
-) -> Result<Store, Failure> {
-    match &side.what {
-        What::Term { term, .. } => {
-            let mut run = Interpreter::new(term, operators, store.clone()).with_step_limit(steps);
-            match run.run(run.root()) {
-                Ok(()) => Ok(run.into_store()),
-                Err(Error::StepLimit(_)) => Err(Failure::Limit),
-                Err(error) => Err(Failure::Fault(error.to_string())),
+impl<'a> Runs<'a> {
+    /// Prepares both sides; DLC programs run on the machine.
+    pub fn new(sides: &'a Sides, machine: Machine, exact: Exactness) -> Runs<'a> {
+        let prepared = |side: &Side| {
+            let term = side.term().ok()?;
+            Some(Arc::new(Prepared::new(term, &sides.operators)))
+        };
+        let terms = [&sides.left, &sides.right].map(prepared);
+        Runs { sides, machine, exact, terms }
+    }
+
+    /// Runs both sides and compares their outputs. Written tensors hold zeros before, or other numbers. The run of a
+    /// term is given up after this number of steps.
+    pub fn compare(&self, (given, before): (&Given, Before), steps: u64) -> Outcome {
+        let store = given.store(&self.sides.declarations, before);
+        let left = self.run(0, &store, steps);
+        let right = match &left {
+            Err(Failure::Limit) => return Outcome::Nothing,
+            _ => self.run(1, &store, steps),
+        };
+        let fault = |left: &str, right: &str| {
+            Outcome::Different(Difference {
+                tensor: String::new(),
+                index: Vec::new(),
+                left: left.to_owned(),
+                right: right.to_owned(),
+                values: false,
+            })
+        };
+        match (left, right) {
+            (_, Err(Failure::Limit)) | (Err(_), Err(_)) | (Err(Failure::Limit), _) => {
+                Outcome::Nothing
+            }
+            (Err(Failure::Fault(why)), Ok(_)) => fault(&why, "no fault"),
+            (Ok(_), Err(Failure::Fault(why))) => fault("no fault", &why),
+            (Ok(a), Ok(b)) => match self.difference((&a, &b), (&store, steps)) {
+                Some(difference) => Outcome::Different(difference),
+                None => Outcome::Same,
+            },
+        }
+    }
+
+    /// Runs the first or the second side.
+    fn run(&self, side: usize, store: &Store, steps: u64) -> Result<Store, Failure> {
+        let what = [&self.sides.left.what, &self.sides.right.what][side];
+        match (what, &self.terms[side]) {
+            (What::Dlc { program, .. }, _) => store_after(program, &self.machine, store, CYCLES),
+            (What::Term { .. }, term) => {
+                let term = term.clone().ok_or_else(|| Failure::Fault("there is no term".into()))?;
+                let mut run = Interpreter::of(term, store.clone()).with_step_limit(steps);
+                match run.run(run.root()) {
+                    Ok(()) => Ok(run.into_store()),
+                    Err(Error::StepLimit(_)) => Err(Failure::Limit),
+                    Err(error) => Err(Failure::Fault(error.to_string())),
+                }
             }
         }
-        What::Dlc { program, .. } => store_after(program, machine, store, CYCLES),
+    }
+
+    /// Returns the first element of an output that differs by more than what other roundings explain, if they are
+    /// allowed.
+    fn difference(
+        &self,
+        (left, right): (&Store, &Store),
+        (store, steps): (&Store, u64),
+    ) -> Option<Difference> {
+        let noisy = |side: usize| self.noisy(side, store, steps);
+        let runs = LazyCell::new(|| noisy(0).zip(noisy(1)));
+        let declared = &self.sides.declarations.tensors;
+        for declared in declared.iter().filter(|t| t.purpose == Purpose::Output) {
+            let name = &declared.name;
+            let (a, b) = (left.tensors.get(name)?, right.tensors.get(name)?);
+            let of = |runs: &[Store], at: u64| -> Vec<Option<Scalar>> {
+                runs.iter().map(|run| run.tensors.get(name)?.get(at)).collect()
+            };
+            let unlike = |at: &u64| match (a.get(*at), b.get(*at)) {
+                (Some(a), Some(b)) if a == b => false,
+                (Some(a), Some(b)) if self.exact > Exactness::Bitwise => {
+                    runs.as_ref().is_some_and(|(lefts, rights)| {
+                        !may_be(a, b, &of(lefts, *at), &of(rights, *at))
+                    })
+                }
+                (a, b) => a.is_some() || b.is_some(),
+            };
+            let Some(at) = (0..a.len().max(b.len())).find(unlike) else { continue };
+            let value =
+                |t: &Tensor| t.get(at).map_or_else(|| "missing".to_owned(), |x| x.to_string());
+            return Some(Difference {
+                tensor: declared.name.clone(),
+                index: a.index(at),
+                left: value(a),
+                right: value(b),
+                values: true,
+            });
+        }
+        None
+    }
+
+    /// Runs a side with noise in the last digits of its results; `None` if it is no term, or computes what is no real
+    /// number, so that nothing is known about its roundings.
+    fn noisy(&self, side: usize, store: &Store, steps: u64) -> Option<Vec<Store>> {
+        let term = self.terms[side].as_ref()?;
+        let run = |seed: u64| {
+            let run = Interpreter::of(term.clone(), store.clone()).with_step_limit(steps);
+            let mut run = run.with_noise(seed, true);
+            run.run(run.root()).ok()?;
+            Some(run.into_store())
+        };
+        RUNS.map(run).collect()
     }
 }
 
@@ -140,52 +206,4 @@ pub fn store_after(
         Err(SimError::Cycles { .. } | SimError::Limit { .. }) => Err(Failure::Limit),
         Err(error) => Err(Failure::Fault(error.to_string())),
     }
-}
-
-/// Returns the first element of an output that differs by more than what other roundings explain, if they are allowed.
-fn difference(
-    sides: &Sides,
-    (left, right): (&Store, &Store),
-    exact: Exactness,
-    (store, steps): (&Store, u64),
-) -> Option<Difference> {
-    let noisy = |side: &Side| noisy(side, &sides.operators, store, steps);
-    let runs = LazyCell::new(|| noisy(&sides.left).zip(noisy(&sides.right)));
-    for declared in sides.declarations.tensors.iter().filter(|t| t.purpose == Purpose::Output) {
-        let name = &declared.name;
-        let (a, b) = (left.tensors.get(name)?, right.tensors.get(name)?);
-        let of = |runs: &[Store], at: u64| -> Vec<Option<Scalar>> {
-            runs.iter().map(|run| run.tensors.get(name)?.get(at)).collect()
-        };
-        let unlike = |at: &u64| match (a.get(*at), b.get(*at)) {
-            (Some(a), Some(b)) if a == b => false,
-            (Some(a), Some(b)) if exact > Exactness::Bitwise => runs
-                .as_ref()
-                .is_some_and(|(lefts, rights)| !may_be(a, b, &of(lefts, *at), &of(rights, *at))),
-            (a, b) => a.is_some() || b.is_some(),
-        };
-        let Some(at) = (0..a.len().max(b.len())).find(unlike) else { continue };
-        let value = |t: &Tensor| t.get(at).map_or_else(|| "missing".to_owned(), |x| x.to_string());
-        return Some(Difference {
-            tensor: declared.name.clone(),
-            index: a.index(at),
-            left: value(a),
-            right: value(b),
-            values: true,
-        });
-    }
-    None
-}
-
-/// Runs a side with noise in the last digits of its results; `None` if it is no term, or computes what is no real
-/// number, so that nothing is known about its roundings.
-fn noisy(side: &Side, operators: &Operators, store: &Store, steps: u64) -> Option<Vec<Store>> {
-    let term = side.term().ok()?;
-    let run = |seed: u64| {
-        let run = Interpreter::new(term, operators, store.clone()).with_step_limit(steps);
-        let mut run = run.with_noise(seed, true);
-        run.run(run.root()).ok()?;
-        Some(run.into_store())
-    };
-    RUNS.map(run).collect()
 }

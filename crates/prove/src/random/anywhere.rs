@@ -205,7 +205,7 @@ impl Setting for Anywhere<'_> {
     }
 
     fn size(grow: &mut Grow<Self>) -> Option<Id> {
-        let size = grow.rng.choice(&grow.setting.world.sizes)?;
+        let size = grow.rng.choice(grow.setting.world.sizes())?;
         Some(grow.make().name(size))
     }
 
@@ -243,7 +243,7 @@ impl Grow<'_, Anywhere<'_>> {
         let world = self.setting.world;
         match world.extents[k] {
             Some(n) => self.terms.int(n as i64),
-            None => self.make().size(&world.sizes[k]),
+            None => self.make().size(&world.sizes()[k]),
         }
     }
 

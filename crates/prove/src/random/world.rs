@@ -5,7 +5,8 @@ use ember_targets::dlc::{Dim, Purpose, SizeId, TensorDecl};
 use ember_targets::tensor::Tensor;
 use ember_values::scalar::{DType, EXTREMES, Scalar};
 use fastrand::Rng;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 /// The index of the extent of rows. All shapes consist of rows, columns and entries.
 pub(crate) const ROWS: usize = 0;
@@ -19,23 +20,71 @@ const WIDE: usize = 3;
 const TALL: usize = 4;
 
 /// The names of the extents that are symbolic.
-const SIZES: [&str; 5] = ["rows", "columns", "entries", "wide", "tall"];
+static SIZES: LazyLock<[String; 5]> =
+    LazyLock::new(|| ["rows", "columns", "entries", "wide", "tall"].map(String::from));
 
 /// The name prefix of tensors that hold offsets.
 pub(crate) const OFFSETS: &str = "offsets";
 /// The name prefix of tensors that are written but never compared.
 pub(crate) const SCRATCH: &str = "scratch";
 
-/// The declarations of one input and one output of every type and of ranks 1, 2 and 3, of outputs of rank 4, of offsets and scratch tensors,
-/// and the machine's vector width.
+/// A tensor of every world, which differ in extents alone.
+struct Declared {
+    dtype: DType,
+    writable: bool,
+    shape: Vec<Extent>,
+}
+
+/// An extent of a tensor.
+#[derive(Clone, Copy)]
+enum Extent {
+    /// The extent of this index.
+    Of(usize),
+    /// The rows of a block.
+    Block,
+    /// The first or the second extent of an output of rank 2.
+    Flat(usize),
+    One,
+}
+
+/// One input and one output of every type and of ranks 1, 2 and 3, outputs of rank 4, offsets and scratch tensors, by
+/// name.
+static DECLARED: LazyLock<BTreeMap<String, Declared>> = LazyLock::new(|| {
+    let (rows, columns, entries) = (Extent::Of(ROWS), Extent::Of(COLUMNS), Extent::Of(ENTRIES));
+    let mut declared = BTreeMap::new();
+    for writable in [false, true] {
+        for dtype in DType::ALL {
+            let mut add =
+                |name: String, shape| declared.insert(name, Declared { dtype, writable, shape });
+            // The output of a gather from blocks has the rows of several blocks.
+            let inner = if writable { Extent::Of(WIDE) } else { Extent::Block };
+            let matrix = if writable { [0, 1].map(Extent::Flat) } else { [rows, columns] };
+            add(tensor_name(writable, dtype, 1), vec![entries]);
+            add(tensor_name(writable, dtype, 2), matrix.to_vec());
+            add(tensor_name(writable, dtype, 3), vec![rows, inner, columns]);
+            if writable {
+                // What has all indices of a tensor of rank 3 may still have another.
+                add(tensor_name(writable, dtype, 4), vec![columns, rows, inner, columns]);
+                add(format!("{SCRATCH}_{dtype}"), vec![entries]);
+                // A row of scratch memory; there is only one.
+                add(scratch_rows(dtype), vec![Extent::One, entries]);
+            } else {
+                add(format!("{OFFSETS}_{dtype}"), vec![entries]);
+            }
+        }
+    }
+    declared
+});
+
+/// The extents of all tensors, and the machine's vector width.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
-    pub tensors: Vec<TensorDecl>,
-    pub sizes: Vec<String>,
     /// The extents: a number, or `None` for a symbolic size.
     pub extents: [Option<u64>; 3],
     /// The number of rows of a block.
     block: u64,
+    /// The indices whose extents outputs of rank 2 have.
+    flat: [usize; 2],
     /// The width of a vector register in bytes.
     pub simd_bytes: u64,
     /// True if offsets start at 0 and never fall, whatever the data.
@@ -85,46 +134,42 @@ impl World {
     /// Creates a world with these extents. Outputs of rank 2 are `flat`: they may hold the rows of all blocks, one beside
     /// or one below the other.
     pub fn new(extents: [Option<u64>; 3], block: u64, flat: [usize; 2], simd_bytes: u64) -> World {
+        World { extents, block, flat, simd_bytes, rises: false }
+    }
+
+    /// Returns the declarations of the tensors of these names.
+    pub fn tensors(&self, names: &BTreeSet<String>) -> Vec<TensorDecl> {
         let known = |k: usize| match k {
-            WIDE => extents[COLUMNS].map(|n| n * block),
-            TALL => extents[ROWS].map(|n| n * block),
-            k => extents[k],
+            WIDE => self.extents[COLUMNS].map(|n| n * self.block),
+            TALL => self.extents[ROWS].map(|n| n * self.block),
+            k => self.extents[k],
         };
-        let dim = |k: usize| known(k).map_or(Dim::Size(SizeId(k as u32)), Dim::Const);
-        let mut tensors = Vec::new();
-        for writable in [false, true] {
-            for dtype in DType::ALL {
-                // The output of a gather from blocks has the rows of several blocks.
-                let rows = if writable { dim(WIDE) } else { Dim::Const(block) };
-                let (entries, columns) = (dim(ENTRIES), dim(COLUMNS));
-                let matrix = if writable { flat } else { [ROWS, COLUMNS] };
-                let mut shapes =
-                    vec![vec![entries], matrix.map(dim).to_vec(), vec![dim(ROWS), rows, columns]];
-                // What has all indices of a tensor of rank 3 may still have another.
-                shapes.extend(writable.then(|| vec![dim(COLUMNS), dim(ROWS), rows, columns]));
-                for shape in shapes {
-                    let name = tensor_name(writable, dtype, shape.len());
-                    tensors.push(TensorDecl { name, dtype, shape, purpose: Purpose::of(writable) });
-                }
-                let name = format!("{}_{dtype}", if writable { SCRATCH } else { OFFSETS });
-                tensors.push(TensorDecl {
-                    name,
-                    dtype,
-                    shape: vec![entries],
-                    purpose: Purpose::of(writable),
-                });
-                // A row of scratch memory; there is only one.
-                let (name, shape) = (scratch_rows(dtype), vec![Dim::Const(1), entries]);
-                tensors.extend(writable.then_some(TensorDecl {
-                    name,
-                    dtype,
-                    shape,
-                    purpose: Purpose::of(writable),
-                }));
-            }
+        let dim = |extent: &Extent| match self.index(*extent) {
+            Ok(k) => known(k).map_or(Dim::Size(SizeId(k as u32)), Dim::Const),
+            Err(n) => Dim::Const(n),
+        };
+        let declaration = |(name, declared): (&String, &Declared)| TensorDecl {
+            name: name.clone(),
+            dtype: declared.dtype,
+            shape: declared.shape.iter().map(dim).collect(),
+            purpose: Purpose::of(declared.writable),
+        };
+        names.iter().filter_map(|name| DECLARED.get_key_value(name)).map(declaration).collect()
+    }
+
+    /// Returns the names of the extents that are symbolic.
+    pub fn sizes(&self) -> &'static [String] {
+        &*SIZES
+    }
+
+    /// Returns the index that an extent belongs to, or the extent itself.
+    fn index(&self, extent: Extent) -> Result<usize, u64> {
+        match extent {
+            Extent::Of(k) => Ok(k),
+            Extent::Flat(k) => Ok(self.flat[k]),
+            Extent::Block => Err(self.block),
+            Extent::One => Err(1),
         }
-        let sizes = SIZES.map(String::from).to_vec();
-        World { tensors, sizes, extents, block, simd_bytes, rises: false }
     }
 
     /// Returns the name of the tensor of which facts say that it rises, if there is one.
@@ -152,23 +197,21 @@ impl World {
         let [rows, columns, entries] = extents;
         let extents = [rows, columns, entries, columns * self.block, rows * self.block];
         let mut store = Store::default();
-        for (k, name) in self.sizes.iter().enumerate() {
-            store.sizes.insert(name.clone(), extents[k] as i64);
+        for (name, extent) in self.sizes().iter().zip(extents) {
+            store.sizes.insert(name.clone(), extent as i64);
         }
-        for decl in self.tensors.iter().filter(|t| names.contains(&t.name)) {
-            let extent = |dim: &Dim| match dim {
-                Dim::Const(n) => *n,
-                Dim::Size(id) => extents[id.index()],
-            };
-            let shape = decl.shape.iter().map(extent).collect();
-            store.tensors.insert(decl.name.clone(), Tensor::zeros(decl.dtype, shape));
+        for name in names {
+            let Some(declared) = DECLARED.get(name) else { continue };
+            let extent = |extent: &Extent| self.index(*extent).map_or_else(|n| n, |k| extents[k]);
+            let shape = declared.shape.iter().map(extent).collect();
+            store.tensors.insert(name.clone(), Tensor::zeros(declared.dtype, shape));
         }
         store
     }
 
     /// A store with zeros in those tensors of these names that it lacks.
     pub fn completed(&self, store: &Store, names: &BTreeSet<String>) -> Store {
-        let size = |k: usize| store.sizes.get(&self.sizes[k]).copied().unwrap_or(0);
+        let size = |k: usize| store.sizes.get(&self.sizes()[k]).copied().unwrap_or(0);
         let extents = [ROWS, COLUMNS, ENTRIES].map(|k| u64::try_from(size(k)).unwrap_or(0));
         let mut whole = self.zeros(names, extents);
         whole.tensors.extend(store.tensors.clone());
@@ -188,6 +231,7 @@ impl World {
         let mut store = self.zeros(names, extents);
         let least = extents[ROWS].min(extents[COLUMNS]).max(1) as i64;
         let bound = least + i64::from(rng.u8(0..4) == 0);
+        let rising = self.rising();
         for (name, tensor) in &mut store.tensors {
             // Any integers may be offsets.
             let row = !tensor.dtype.is_float() && tensor.shape.len() == 1;
@@ -197,7 +241,7 @@ impl World {
             let mut integers: Vec<i64> = (0..tensor.len())
                 .map(|_| if rng.u8(0..40) == 0 { rng.i64(-1..=9) } else { rng.i64(0..bound) })
                 .collect();
-            let rises = self.rising().as_ref() == Some(name);
+            let rises = rising.as_ref() == Some(name);
             if rises {
                 let of_entries = |n: &mut i64| *n = (*n).clamp(0, extents[ENTRIES] as i64);
                 integers.iter_mut().for_each(of_entries);

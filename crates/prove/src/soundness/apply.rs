@@ -1,18 +1,15 @@
 //! Applies a rule to an instance in an e-graph with real facts.
 
 use super::instance::Instance;
-use crate::random::World;
 use egg::{Id, Var};
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
 use ember_engine::CompiledRule;
 use ember_engine::Knowledge;
 use ember_engine::saturate::{Limits, StopReason, saturate};
-use ember_language::rules::Operators;
 use ember_language::rules::{Arg, Call, Exactness, Rule};
 use ember_language::term::Node;
 use ember_values::scalar::DType;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The limits on one application of one rule.
 const LIMITS: Limits = Limits { iterations: 1, nodes: 100_000 };
@@ -27,22 +24,19 @@ pub(super) enum Applied {
     OtherLoop(String),
 }
 
-/// Creates an e-graph with the facts of a world.
-pub(super) fn egraph(world: &World, operators: &Arc<Operators>, exact: Exactness) -> EGraph {
+/// Creates an e-graph with the facts of an instance's world.
+pub(super) fn egraph(instance: &Instance, exact: Exactness) -> EGraph {
+    let Instance { world, operators, .. } = instance;
     let unit = VectorUnit { simd_bytes: world.simd_bytes, registers: 32 };
-    let facts = Facts::new(&world.tensors, &world.sizes, operators.clone(), unit);
+    let tensors = world.tensors(&instance.tensors());
+    let facts = Facts::new(&tensors, world.sizes(), operators.clone(), unit);
     let rising = world.rising();
     EGraph::new(facts.rising(rising.as_deref().into_iter()).telling_rows().rounding(exact))
 }
 
 /// Adds an instance to an e-graph and applies this rule alone, once.
-pub(super) fn apply(
-    rule: &Rule,
-    compiled: &CompiledRule,
-    operators: &Arc<Operators>,
-    instance: &mut Instance,
-) -> Applied {
-    let mut egraph = egraph(&instance.world, operators, rule.exact);
+pub(super) fn apply(rule: &Rule, compiled: &CompiledRule, instance: &mut Instance) -> Applied {
+    let mut egraph = egraph(instance, rule.exact);
     let root = egraph.add_expr(&instance.terms.part(instance.lhs));
     for other in &instance.others {
         egraph.add_expr(&instance.terms.part(*other));

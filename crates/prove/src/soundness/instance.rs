@@ -2,11 +2,12 @@
 
 use crate::random::{Aim, Anywhere, Build, Grammar, Grow, Said, Types, World, computed};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
-use ember_interpret::{Interpreter, Store};
+use ember_interpret::{Interpreter, Program, Store};
 use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
 use ember_language::term::{Node, Terms};
 use ember_values::primitive::form::Form;
 use fastrand::Rng;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -28,12 +29,32 @@ pub(super) struct Instance {
     pub holes: BTreeMap<Var, Id>,
     /// The loop variables that have a value around the instance, each after the variables of its bounds.
     pub free: Vec<Id>,
+    pub prepared: Prepared,
+}
+
+/// The terms of an instance, ready to run: an instance runs on many stores before it gets another term.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Prepared(RefCell<Option<(usize, Arc<Program>)>>);
+
+impl Prepared {
+    /// Returns the program of all terms. Terms never change, but there may be more of them than before.
+    fn program(&self, terms: &Terms, operators: &Operators) -> Arc<Program> {
+        let len = terms.all().len();
+        let mut known = self.0.borrow_mut();
+        match &*known {
+            Some((of, program)) if *of == len => program.clone(),
+            _ => {
+                let program = Arc::new(Program::new(terms.all(), operators));
+                known.insert((len, program)).1.clone()
+            }
+        }
+    }
 }
 
 impl Instance {
     /// Creates an interpreter for all terms of the instance on a store.
     pub fn interpreter(&self, store: &Store) -> Interpreter {
-        Interpreter::new(self.terms.all(), &self.operators, store.clone())
+        Interpreter::of(self.prepared.program(&self.terms, &self.operators), store.clone())
     }
 
     /// Generates a random instance of a rule with terms of about `size` levels; `None` if the random choices do not fit
@@ -146,7 +167,8 @@ impl Instance {
         let others = others.iter().map(|other| build.node(*other)).collect::<Option<_>>()?;
         let (holes, free) = (build.holes, build.free.into_iter().collect());
         let operators = grammar.signature.table().clone();
-        Some(Instance { terms, world, operators, sort, kind, lhs, others, holes, free })
+        let prepared = Prepared::default();
+        Some(Instance { terms, world, operators, sort, kind, lhs, others, holes, free, prepared })
     }
 
     /// Instantiates a side of the rule. `numbers` are the values of variables that range over a generator's. Returns

@@ -31,14 +31,12 @@ use compare::Alike;
 use egg::Id;
 use ember_engine::CompiledRule;
 use ember_import::check as imports;
-use ember_language::rules::Operators;
 use ember_language::rules::{Exactness, Rule, RuleBook, Signature};
 use exhaust::Exhausted;
 use fastrand::Rng;
 use instance::Instance;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::sync::Arc;
 
 /// The amount of testing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +142,6 @@ pub(crate) fn check_beyond(
         rule,
         compiled: CompiledRule::new(&anywhere(rule)),
         stronger: stronger.map(|stronger| (stronger, CompiledRule::new(stronger.rule))),
-        operators: signature.table().clone(),
         alike: match rule.exact {
             Exactness::Bitwise => Alike::Bitwise,
             Exactness::Reassoc | Exactness::Approx => Alike::Within,
@@ -209,7 +206,6 @@ struct Checker<'a> {
     compiled: CompiledRule,
     /// The rule beyond which this one is checked.
     stronger: Option<(Stronger<'a>, CompiledRule)>,
-    operators: Arc<Operators>,
     alike: Alike,
     rng: Rng,
     report: Report,
@@ -242,7 +238,7 @@ impl Checker<'_> {
         compiled: &CompiledRule,
         instance: &mut Instance,
     ) -> Result<Vec<Id>, Box<Refutation>> {
-        match apply::apply(rule, compiled, &self.operators, instance) {
+        match apply::apply(rule, compiled, instance) {
             Applied::Equal(sides) => Ok(sides),
             Applied::Contradiction(found) => {
                 Err(Box::new(Refutation::contradiction(instance, found)))

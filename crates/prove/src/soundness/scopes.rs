@@ -16,7 +16,7 @@ pub(super) fn unbound(instance: &Instance, side: Id, exact: Exactness) -> Option
     if candidates.is_empty() {
         return None;
     }
-    let mut egraph = egraph(&instance.world, &instance.operators, exact);
+    let mut egraph = egraph(instance, exact);
     let root = egraph.add_expr(&instance.terms.part(side));
     egraph.rebuild();
     let depends: BTreeSet<Id> =

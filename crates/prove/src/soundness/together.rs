@@ -6,7 +6,7 @@
 
 use super::apply::egraph;
 use super::compare::{LOWERED_STEPS, Meaning, meaning};
-use super::instance::Instance;
+use super::instance::{Instance, Prepared};
 use super::{Case, Options, Refutation};
 use crate::random::{Anywhere, Grammar, Grow, Scope, Setting, Type, World};
 use egg::Id;
@@ -16,13 +16,12 @@ use ember_engine::CompiledRule;
 use ember_engine::lottery::Lottery;
 use ember_engine::saturate::{Limits, StopReason, saturate};
 use ember_interpret::{Error, Value};
-use ember_language::rules::{Exactness, Kind, Operators, RuleBook, Unit};
+use ember_language::rules::{Exactness, Kind, RuleBook, Unit};
 use ember_language::term::{Head, Node, Terms};
 use ember_values::primitive::form::Part;
 use ember_values::scalar::{DType, Scalar};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// The limits on the saturation of each program.
 const LIMITS: Limits = Limits { iterations: 12, nodes: 3000 };
@@ -53,7 +52,6 @@ pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refu
     let exact = book.claims().filter(|rule| rule.exact == Exactness::Bitwise);
     let rules: Vec<CompiledRule> = exact.map(|rule| CompiledRule::new(&rule)).collect();
     let rules: Vec<&CompiledRule> = rules.iter().collect();
-    let operators = book.signature.table().clone();
     let mut rng = Rng::with_seed(options.seed);
     let mut whole = Whole::default();
     let grammar = Grammar::new(&book.signature);
@@ -63,7 +61,7 @@ pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refu
             (0..3).filter_map(|_| Case::random(&instance, &mut rng, false)).collect();
         if !cases.is_empty() {
             whole.programs += 1;
-            check(&instance, &cases, &rules, &operators, &mut whole)?;
+            check(&instance, &cases, &rules, &mut whole)?;
         }
     }
     Ok(whole)
@@ -104,6 +102,7 @@ fn program(grammar: &Grammar, rng: &mut Rng, size: u32) -> Option<Instance> {
         others: Vec::new(),
         holes: BTreeMap::new(),
         free: vec![around],
+        prepared: Prepared::default(),
     })
 }
 
@@ -111,10 +110,9 @@ fn check(
     instance: &Instance,
     cases: &[Case],
     rules: &[&CompiledRule],
-    operators: &Arc<Operators>,
     whole: &mut Whole,
 ) -> Result<(), Box<Refutation>> {
-    let mut egraph = egraph(&instance.world, operators, Exactness::Bitwise);
+    let mut egraph = egraph(instance, Exactness::Bitwise);
     let root = egraph.add_expr(&instance.terms.part(instance.lhs));
     let variables: Vec<(Id, Id)> =
         instance.variables().map(|v| (v, egraph.add_expr(&instance.terms.part(v)))).collect();

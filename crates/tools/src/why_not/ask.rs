@@ -14,8 +14,75 @@ use ember_language::rules::{Exactness, Schedule};
 use ember_language::term::Term;
 use ember_language::text::Words;
 
-/// Explains why a rule has no part in the program chosen for a model, or states that it has one. Among several groups
-/// of statements, the answer is about the group in which the rule came furthest.
+/// The search for a model's program, watched, which answers the question for any rule.
+pub struct Search<'a> {
+    tuning: Tuning<'a>,
+    searched: Watched,
+    /// The searched groups of statements, with what happened in them.
+    groups: Vec<(usize, History)>,
+}
+
+impl<'a> Search<'a> {
+    /// Searches the program of a model, or of one of its statements, on the data of a case.
+    pub fn new(
+        inputs: &'a Inputs,
+        options: &'a Options,
+        case: &'a Case,
+        statement: Option<usize>,
+        progress: &Line,
+    ) -> Checked<Search<'a>> {
+        let tuning = Tuning::new(inputs, case, options);
+        let searched = explain::choose(&tuning, true, progress)?;
+        let mut groups = Vec::new();
+        for group in explain::groups_of(&searched.plan, statement)? {
+            let Some(chosen) = searched.chosen.groups.get(group) else { continue };
+            let names = names(inputs, &searched, group);
+            progress.say(format!("searching {names} again, watched"));
+            let history = explain::watch(&tuning, &searched.plan, group, Some(chosen))?;
+            groups.push((group, history));
+        }
+        Ok(Search { tuning, searched, groups })
+    }
+
+    /// Explains why a rule has no part in the chosen program, or states that it has one. Among several groups of
+    /// statements, the answer is about the group in which the rule came furthest.
+    pub fn why_not(&self, rule: &str) -> Checked<Answer> {
+        let Search { tuning, searched, groups } = self;
+        let Tuning { inputs, options, .. } = *tuning;
+        let words = inputs.words();
+        let at = inputs.book.require_rule(rule)?;
+        let subject = Subject { book: &inputs.book, compiled: &inputs.compiled, at, words: &words };
+        let schedule = inputs.schedule(&options.schedule)?;
+        if let Some(answer) = not_run(subject, Some(schedule), options.exact) {
+            return Ok(answer);
+        }
+        let plan = &searched.plan;
+        let mut furthest: Option<Answer> = None;
+        for (group, history) in groups {
+            let Some(chosen) = searched.chosen.groups.get(*group) else { continue };
+            let fired = Fired { subject, tuning, plan, group: *group, history, chosen };
+            let Some(mut answer) = fired.answer().or_else(|| stuck(subject, history)) else {
+                continue;
+            };
+            if plan.groups.len() > 1 {
+                answer.evidence.insert(0, ("statement", names(inputs, searched, *group)));
+            }
+            if furthest.as_ref().is_none_or(|known| known.cause < answer.cause) {
+                furthest = Some(answer);
+            }
+        }
+        furthest.ok_or_else(|| vec![Diagnostic::global("the search ended before the rule's turn")])
+    }
+}
+
+/// Returns the names of the statements of a group.
+fn names(inputs: &Inputs, searched: &Watched, group: usize) -> String {
+    let statements = searched.plan.groups[group].statements.iter();
+    statements.map(|s| inputs.model.statement_name(*s)).collect::<Vec<_>>().join(", ")
+}
+
+/// Explains why a rule has no part in the program chosen for a model, or states that it has one. A rule that is not run
+/// needs no search.
 pub fn why_not(
     inputs: &Inputs,
     options: &Options,
@@ -31,29 +98,7 @@ pub fn why_not(
         return Ok(answer);
     }
     let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
-    let tuning = Tuning::new(inputs, &case, options);
-    let Watched { plan, chosen } = explain::choose(&tuning, true, progress)?;
-    let groups = explain::groups_of(&plan, statement)?;
-    let mut furthest: Option<Answer> = None;
-    for group in groups {
-        let Some(chosen) = chosen.groups.get(group) else { continue };
-        let names = plan.groups[group].statements.iter().map(|s| inputs.model.statement_name(*s));
-        let names = names.collect::<Vec<_>>().join(", ");
-        progress.say(format!("searching {names} again, watched"));
-        let history = explain::watch(&tuning, &plan, group, Some(chosen))?;
-        let fired =
-            Fired { subject, tuning: &tuning, plan: &plan, group, history: &history, chosen };
-        let Some(mut answer) = fired.answer().or_else(|| stuck(subject, &history)) else {
-            continue;
-        };
-        if plan.groups.len() > 1 {
-            answer.evidence.insert(0, ("statement", names));
-        }
-        if furthest.as_ref().is_none_or(|known| known.cause < answer.cause) {
-            furthest = Some(answer);
-        }
-    }
-    furthest.ok_or_else(|| vec![Diagnostic::global("the search ended before the rule's turn")])
+    Search::new(inputs, options, &case, statement, progress)?.why_not(rule)
 }
 
 /// Explains why a rule changes nothing in a term, or states that it does.

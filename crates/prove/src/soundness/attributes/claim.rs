@@ -67,7 +67,7 @@ impl Subject {
     }
 
     pub fn fresh(&self) -> Result<Interpreter, Error> {
-        self.interpreter(&self.instance.terms)
+        self.interpreter(&self.instance)
     }
 
     /// Returns the element type of the result; `None` if it has no element.
@@ -312,7 +312,7 @@ impl Subject {
                 let Some(term) = self.of(&mut instance, &alone) else {
                     return Ok(Found::Nothing(FAULT));
                 };
-                match self.interpreter(&instance.terms)?.eval(term) {
+                match self.interpreter(&instance)?.eval(term) {
                     Ok(Value::Scalar(x)) if x == *lane => String::new(),
                     Ok(value) => value.to_string(),
                     Err(error) => error.to_string(),

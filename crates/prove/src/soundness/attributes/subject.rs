@@ -9,7 +9,7 @@ use crate::random::{Grammar, Said, World, pattern};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Symbol, Var};
 use ember_interpret::Interpreter;
 use ember_language::rules::{Kind, Operator, Rule, RuleBook, Sort};
-use ember_language::term::{Head, Node, Terms};
+use ember_language::term::{Head, Node};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -193,11 +193,10 @@ impl Subject {
         instance.substitute(&self.meaning.pattern, &BTreeMap::new())
     }
 
-    /// Creates an interpreter for the terms's terms in the environment of the case.
-    pub fn interpreter(&self, terms: &Terms) -> Result<Interpreter, ember_interpret::Error> {
-        let mut interpreter =
-            Interpreter::new(terms.all(), &self.instance.operators, self.case.store.clone())
-                .with_step_limit(LOWERED_STEPS);
+    /// Creates an interpreter for the terms of an instance in the environment of the case.
+    pub fn interpreter(&self, of: &Instance) -> Result<Interpreter, ember_interpret::Error> {
+        let interpreter = of.interpreter(&self.case.store);
+        let mut interpreter = interpreter.with_step_limit(LOWERED_STEPS);
         for (variable, value) in &self.case.environment {
             interpreter.bind(*variable, *value)?;
         }
