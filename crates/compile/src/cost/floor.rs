@@ -53,8 +53,7 @@ pub fn floor(
         }
         Some(())
     };
-    let least =
-        |parts: &[Part]| parts.iter().min_by(|a, b| a.bound.total_cmp(&b.bound)).map(Clone::clone);
+    let least = |parts: &[Part]| parts.iter().min_by(|a, b| a.bound.total_cmp(&b.bound)).cloned();
     let all = Part { bound: 0.0, at: None, costs: known.iter().map(|(_, cost)| *cost).collect() };
     bound(all.prices(rates)?.0, &ROUND, &mut parts)?;
     for _ in 1..ROUNDS {
