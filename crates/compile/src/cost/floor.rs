@@ -19,9 +19,10 @@ const ROUNDS: usize = 12;
 /// The part of a bound that is too small to go on for.
 const CLOSE: f64 = 1e-3;
 
-/// The bounds on the work of a round, and on that of the last one, at the best prices.
-const ROUND: FloorLimits = FloorLimits { per_class: 8, most: 64, work: 2_000_000 };
-const LAST: FloorLimits = FloorLimits { per_class: 32, most: 96, work: 20_000_000 };
+/// The bounds on the work of a round, and on that of the last one, at the best prices. A million combinations take about
+/// a second.
+const ROUND: FloorLimits = FloorLimits { per_class: 8, most: 64, work: 500_000 };
+const LAST: FloorLimits = FloorLimits { per_class: 32, most: 96, work: 4_000_000 };
 
 /// Returns an estimate, in cycles, that no decoupled program of a class is below; `None` if there is none, or if it takes
 /// too long to find out. The first prices are made for the programs that are known, by the node of the class that they
@@ -45,7 +46,7 @@ pub fn floor(
     let nodes = egraph[egraph.find(root)].nodes.iter();
     let mut parts: Vec<Part> = nodes.map(|node| Part::of(egraph, node, &known)).collect();
     let best = known.iter().map(|(_, cost)| rates.cycles(cost)).fold(f64::INFINITY, f64::min);
-    let bound = |prices: [f64; RESOURCES], limits: &FloorLimits, parts: &mut [Part]| {
+    let round = |prices: [f64; RESOURCES], limits: &FloorLimits, parts: &mut [Part]| {
         let floor = Floor { model: &model, prices };
         let least = ember_extract::floor(egraph, root, &floor, limits)?;
         for (part, least) in parts.iter_mut().zip(least) {
@@ -55,19 +56,20 @@ pub fn floor(
     };
     let least = |parts: &[Part]| parts.iter().min_by(|a, b| a.bound.total_cmp(&b.bound)).cloned();
     let all = Part { bound: 0.0, at: None, costs: known.iter().map(|(_, cost)| *cost).collect() };
-    bound(all.prices(rates)?.0, &ROUND, &mut parts)?;
+    round(all.prices(rates)?.0, &ROUND, &mut parts)?;
     for _ in 1..ROUNDS {
         let lowest = least(&parts)?;
         let (prices, most) = lowest.prices(rates)?;
-        if lowest.bound >= best.min(most) * (1.0 - CLOSE) {
+        // What was found so far holds, even if another round takes too long.
+        if lowest.bound >= best.min(most) * (1.0 - CLOSE)
+            || round(prices, &ROUND, &mut parts).is_none()
+        {
             break;
         }
-        bound(prices, &ROUND, &mut parts)?;
     }
     let lowest = least(&parts)?;
     if lowest.bound < best * (1.0 - CLOSE) {
-        // What was found so far holds, even if this takes too long.
-        let _ = bound(lowest.at?, &LAST, &mut parts);
+        let _ = round(lowest.at?, &LAST, &mut parts);
     }
     Some(least(&parts)?.bound).filter(|bound| bound.is_finite())
 }
