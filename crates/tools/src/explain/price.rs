@@ -39,6 +39,11 @@ impl<'a> Prices<'a> {
 
     /// Returns the price of a term; `None` unless it is a finished program.
     pub fn of(&self, term: &Term) -> Option<Price> {
+        // Most terms of a derivation still have a boundary somewhere, and need no e-graph to be found unfinished.
+        let operators = self.facts.operators();
+        if term.iter().any(|node| operators.of(node).is_some_and(|info| info.boundary)) {
+            return None;
+        }
         let mut egraph = EGraph::new(self.facts.clone());
         let root = egraph.add_expr(term);
         egraph.rebuild();
