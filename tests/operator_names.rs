@@ -41,7 +41,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("crates/prove/src/soundness/", "below", "a condition of rules"),
     ("crates/tools/src/", "at", "a word of JSON and of messages"),
     ("crates/tools/src/", "after", "a word of messages"),
-    ("crates/interpret/src/program.rs", "size", "a word of messages"),
+    ("crates/interpret/src/eval.rs", "size", "a word of messages"),
     ("crates/import/src/torch.rs", "size", "a word of messages"),
     (
         "crates/language/src/rules/attributes.rs",
