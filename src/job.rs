@@ -468,8 +468,10 @@ fn estimates(chosen: &Chosen, searched: &Searched) -> impl Iterator<Item = Estim
         let cycles = group.candidate.estimate;
         let found = searched.found.get(&group.like);
         let candidates = found.iter().flat_map(|found| &found.candidates);
-        let least = candidates.map(|candidate| candidate.estimate).fold(cycles, f64::min);
-        EstimateReport::new(cycles, least, found.and_then(|found| found.at_least))
+        // The chosen program may be another schedule's, from an e-graph of its own.
+        let least = candidates.map(|candidate| candidate.estimate).reduce(f64::min);
+        let at_least = found.and_then(|found| found.at_least);
+        EstimateReport::new(cycles, least.unwrap_or(cycles), at_least)
     })
 }
 
