@@ -296,7 +296,8 @@ where
     for _ in 0..limits.rounds {
         let mut progress = false;
         for (place, &class) in order.iter().enumerate() {
-            let at_root = if class == root { limits.at_root } else { 0 };
+            let is_root = class == root;
+            let at_root = if is_root { limits.at_root } else { 0 };
             let bound = limits.per_class.max(at_root);
             for (i, node) in egraph[class].nodes.iter().enumerate() {
                 let newest = extraction.arena.len();
@@ -320,7 +321,7 @@ where
                     let (rank, kind) = (model.rank(&summary), model.kind(&summary));
                     let (node, summary) = (node.clone(), Box::new(summary));
                     let candidate = Candidate { node, children, summary, rank, kind };
-                    let (changed, dropped) = insert(model, arena, front, candidate, bound);
+                    let (changed, dropped) = insert(model, arena, front, candidate, bound, is_root);
                     cut |= dropped;
                     progress |= changed;
                 }
@@ -376,15 +377,17 @@ fn combinations(
 }
 
 /// Adds a candidate that no other dominates to a class's set, and removes the candidates that it dominates. If the set
-/// exceeds the bound, one candidate leaves: the worst of those that are like a better one, else the one with the worst
-/// handicapped rank. Otherwise variants of one good choice would crowd out different candidates that the context may need.
-/// Returns whether the set changed, and whether the bound removed a candidate.
+/// exceeds the bound, one candidate leaves: at the root, which has no context, the worst that is not finished, if there
+/// is one; then the worst of those that are like a better one, else the one with the worst handicapped rank. Otherwise
+/// variants of one good choice would crowd out different candidates that the context may need. Returns whether the set
+/// changed, and whether the bound removed a candidate.
 fn insert<L, N, M>(
     model: &M,
     arena: &mut Vec<Candidate<L, M::Summary>>,
     front: &mut Front,
     candidate: Candidate<L, M::Summary>,
     bound: usize,
+    is_root: bool,
 ) -> (bool, bool)
 where
     L: Language,
@@ -406,10 +409,15 @@ where
         let near = |better: &&Candidate<L, _>| better.rank * (1.0 + ALIKE) >= worse.rank;
         better.take_while(near).any(|better| model.alike(&better.summary, &worse.summary))
     };
-    let leaves = (1..front.kept.len()).rev().find(like_a_better).or_else(|| {
+    let unfinished =
+        |at: &usize| is_root && !model.is_finished(&arena[front.kept[*at].0].summary);
+    let worst = || {
         let ranks = handicapped(arena, &front.kept);
         (0..ranks.len()).max_by(|a, b| ranks[*a].total_cmp(&ranks[*b]))
-    });
+    };
+    let all = 0..front.kept.len();
+    let leaves = all.clone().rev().find(unfinished);
+    let leaves = leaves.or_else(|| all.skip(1).rev().find(like_a_better)).or_else(worst);
     let leaves = leaves.unwrap_or(bound);
     let changed = front.kept.remove(leaves) != id;
     if !changed {

@@ -279,10 +279,11 @@ impl State<'_, '_> {
             let model = Model { goal, rates, workload: &workload, fetches, relaxed: false };
             best(&model, &extract(egraph, self.root, &model, &limits), k, schedule)
         };
-        // Estimates seldom rate prefetching worse than marshalling, although memory may limit both and the L2 may be
-        // too small for the prefetched data. Only the simulator decides, so as many programs without prefetches are
-        // candidates, those of a machine that cannot prefetch, and a few of the best by each other price of prefetches.
-        // These extractions are needed only if there is a load of prefetched data.
+        // Estimates seldom rate prefetching worse than marshalling, although memory may limit both, the L2 may be too
+        // small for the prefetched data, and requests for single numbers delay those for rows. Only the simulator
+        // decides, so as many programs that prefetch no numbers are candidates, as many that prefetch nothing, those of a
+        // machine that cannot, and a few of the best by each other price of prefetches. These extractions are needed only
+        // if there is a load of prefetched data.
         let operators = egraph.analysis.operators();
         let is_fetch = |node: &Node| {
             let form = operators.form(node);
@@ -293,6 +294,7 @@ impl State<'_, '_> {
         let candidates = if may_fetch {
             let priced = [
                 (Fetches::Each, k),
+                (Fetches::Vectors, k),
                 (Fetches::Shared, 1),
                 (Fetches::Waited, k.min(WAITED)),
                 (Fetches::Never, k),

@@ -6,6 +6,9 @@ use egg::SymbolLang;
 /// A cost model of two resources; a finished program costs the larger of the two.
 struct TwoUnits;
 
+/// The cost of a candidate that is not finished, on the first unit.
+const OPEN: f64 = 0.25;
+
 impl CostModel<SymbolLang, ()> for TwoUnits {
     type Summary = [f64; 2];
 
@@ -25,6 +28,7 @@ impl CostModel<SymbolLang, ()> for TwoUnits {
             "mixed" => [2.1, 3.05],
             "late" => [0.0, 3.06],
             "loop" => [0.5, 0.5],
+            "open" => [OPEN, 3.5],
             _ => [0.0, 0.0],
         };
         let sum = |i: usize| own[i] + children.iter().map(|c| c[i]).sum::<f64>();
@@ -48,8 +52,8 @@ impl CostModel<SymbolLang, ()> for TwoUnits {
         u64::from(s[0] > 1.0)
     }
 
-    fn is_finished(&self, _: &[f64; 2]) -> bool {
-        true
+    fn is_finished(&self, s: &[f64; 2]) -> bool {
+        s[0] != OPEN
     }
 }
 
@@ -112,6 +116,23 @@ fn the_root_may_keep_more_than_other_classes() {
         extract(&egraph, from, &TwoUnits, &limits).of(egraph.find(root)).len()
     };
     assert_eq!([kept(root, 0), kept(root, 2), kept(above, 2)], [1, 2, 1]);
+}
+
+#[test]
+fn what_is_not_finished_takes_no_place_of_a_program_at_the_root() {
+    let mut egraph = EGraph::<SymbolLang, ()>::default();
+    union(&mut egraph, "(left 1)", "(open 1)");
+    let root = union(&mut egraph, "(left 1)", "(loop (both (both (both 1))))");
+    let above = egraph.add(SymbolLang::new("pair", vec![root]));
+    egraph.rebuild();
+    let kept = |from| {
+        let limits = Limits { per_class: 2, at_root: 2, ..Limits::default() };
+        let extraction = extract(&egraph, from, &TwoUnits, &limits);
+        let all = extraction.of(egraph.find(root)).iter();
+        all.map(|c| extraction.term(*c).to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(kept(root), ["(left 1)", "(loop (both (both (both 1))))"]);
+    assert_eq!(kept(above), ["(left 1)", "(open 1)"]);
 }
 
 #[test]

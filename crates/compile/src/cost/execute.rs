@@ -152,7 +152,12 @@ impl Model<'_> {
 
     /// Prices a load of prefetched data; `None` if the address depends on no loop of the access unit.
     fn fetch(&self, term: &Priced<'_>, ahead: &Summary, address: &Summary) -> Option<Summary> {
-        if self.fetches == Fetches::Never || ahead.stream_scope.is_empty() {
+        let never = match self.fetches {
+            Fetches::Never => true,
+            Fetches::Vectors => address.lanes <= 1.0,
+            Fetches::Each | Fetches::Shared | Fetches::Waited => false,
+        };
+        if never || ahead.stream_scope.is_empty() {
             return None;
         }
         let mut summary = Summary::merge(term.operands)?;

@@ -22,7 +22,7 @@ pub use vector::{Cost, Rates};
 use access::POLLUTION;
 use egg::{Id, Symbol};
 use ember_analysis::effects::variable_key;
-use ember_analysis::facts::{EGraph, Facts};
+use ember_analysis::facts::{EGraph, Facts, single_value};
 use ember_extract::CostModel;
 use ember_language::rules::{Kind, Unit};
 use ember_language::term::{Head, Node};
@@ -66,6 +66,8 @@ pub enum Fetches {
     Shared,
     /// Each evaluation pays for all of them, and the execute unit waits for those that nothing announces.
     Waited,
+    /// Each evaluation pays for all of them, and only vectors are prefetched: numbers pass the queue.
+    Vectors,
 }
 
 /// The cost model of one machine and workload.
@@ -305,9 +307,10 @@ impl Model<'_> {
         let scope = if stream { &mut summary.stream_scope } else { &mut summary.execute_scope };
         scope.insert(key);
         summary.element = 8.0;
-        // A variable with a single value does not move.
+        // A variable with a single value does not move, so that its value is as good as a number.
         let range = term.egraph[variable].data.range;
-        summary.stride = (range.min < range.max).then_some(key);
+        let moves = range.min < range.max && single_value(term.egraph, variable).is_none();
+        summary.stride = moves.then_some(key);
         Some(summary)
     }
 

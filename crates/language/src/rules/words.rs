@@ -138,7 +138,7 @@ const WORDS: &[Word] = &[
         "step",
         "keep",
         "(keep K)",
-        "Extracts K different terms with prefetches and K without, and starts again from them.",
+        "Extracts K terms of each kind, and starts again: with prefetches, of vectors only, and without.",
     ),
     word("step", "rank", "(rank K)", "The K best candidates are simulated."),
     word(
