@@ -409,8 +409,7 @@ where
         let near = |better: &&Candidate<L, _>| better.rank * (1.0 + ALIKE) >= worse.rank;
         better.take_while(near).any(|better| model.alike(&better.summary, &worse.summary))
     };
-    let unfinished =
-        |at: &usize| is_root && !model.is_finished(&arena[front.kept[*at].0].summary);
+    let unfinished = |at: &usize| is_root && !model.is_finished(&arena[front.kept[*at].0].summary);
     let worst = || {
         let ranks = handicapped(arena, &front.kept);
         (0..ranks.len()).max_by(|a, b| ranks[*a].total_cmp(&ranks[*b]))

@@ -123,7 +123,8 @@ impl Model<'_> {
         summary.cost = summary.cost + self.rates.load(address.bytes());
         let misses = self.misses(address);
         // The latency of an isolated load depends on whether its line was just used.
-        let lines = if address.stride.is_some() {
+        let stride = address.stride.or(address.row);
+        let lines = if stride.is_some() {
             address.bytes() / self.rates.line_bytes
         } else {
             (address.bytes() / self.rates.line_bytes).max(1.0)
@@ -133,7 +134,7 @@ impl Model<'_> {
         if self.goal == Goal::Coupled {
             summary.loads.push(Load {
                 scope: address.execute_scope.clone(),
-                stride: address.stride,
+                stride,
                 part: (address.bytes() / self.rates.line_bytes).min(1.0),
             });
         }
@@ -228,11 +229,12 @@ impl Model<'_> {
                 body.cost.steps += 1.0;
             }
         }
-        // In the innermost loop of a load, an address that does not move to the neighbouring element leaves the line
+        // In the innermost loop that moves an address, one that does not move to the neighbouring element leaves the line
         // that the first-level cache has just fetched.
-        let leaves = |load: &Load| load.scope.contains(&key) && load.stride != Some(key);
-        for load in std::mem::take(&mut body.loads).iter().filter(|load| leaves(load)) {
-            body.cost.execute += (1.0 - load.part) * self.rates.exposed_llc;
+        for load in body.loads.extract_if(.., |load| load.scope.contains(&key)) {
+            if load.stride != Some(key) {
+                body.cost.execute += (1.0 - load.part) * self.rates.exposed_llc;
+            }
         }
         let iteration = body.cost + self.rates.operations(2.0);
         let mut settled = self.rates.settled(&iteration);

@@ -174,6 +174,10 @@ pub struct Summary {
     pub lanes: f64,
     /// The variable along which an index or address moves by one element.
     pub stride: Option<Id>,
+    /// True if an index is a run of all of a dimension.
+    pub whole: bool,
+    /// The variable along which an address of a whole row moves by one row.
+    pub row: Option<Id>,
     /// The share of evaluations, and of lanes, in which an index or address has its own value; otherwise it equals a
     /// place that is used anyway, or none.
     pub share: f64,
@@ -203,6 +207,8 @@ impl Summary {
             element: 8.0,
             lanes: 1.0,
             stride: None,
+            whole: false,
+            row: None,
             share: 1.0,
             literal: false,
         }
@@ -312,6 +318,8 @@ impl Summary {
             && self.element == other.element
             && self.lanes == other.lanes
             && self.stride == other.stride
+            && self.row == other.row
+            && self.whole == other.whole
             && self.stream_scope.is_subset(&other.stream_scope)
             && self.execute_scope.is_subset(&other.execute_scope)
             && self.stored.is_subset(&other.stored)

@@ -55,6 +55,7 @@ impl<'a> Priced<'a> {
             element: address.element,
             lanes: index.lanes.max(address.lanes),
             stride: index.stride,
+            row: address.stride.filter(|_| index.whole),
             ..self.together()
         }
     }
@@ -79,6 +80,7 @@ impl<'a> Priced<'a> {
         if let Some(used) = self.number(below.id).filter(|used| *used > 0) {
             let used = used as f64;
             summary.share *= used / ((used / lanes).ceil() * lanes);
+            summary.whole = first.summary.literal && used <= lanes;
         }
         summary
     }
