@@ -8,20 +8,29 @@ use itertools::Itertools;
 const LONGEST: usize = 64;
 
 /// Returns the candidate nearest to a word, if it is near enough to be meant: at most one edit for every three letters,
-/// with a transposition as one edit. A word without its dialect (`mem_stream`) is near the full name
-/// (`slc.mem_stream`). Among equally near candidates, the first one is returned.
+/// with a transposition as one edit. The letters of a dialect that both have do not count, and a word without its dialect
+/// (`mem_stream`) is near the full name (`slc.mem_stream`). Among equally near candidates, the first one is returned.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
         return None;
     }
-    let allowed = (word.chars().count() / 3).max(1);
     candidates
         .into_iter()
         .filter(|candidate| candidate.len() <= LONGEST && *candidate != word)
-        .map(|candidate| (distance(word, candidate), candidate))
-        .filter(|(d, candidate)| *d <= allowed && *d < candidate.chars().count())
-        .min_by_key(|(d, _)| *d)
+        .filter_map(|candidate| Some((edits(word, candidate)?, candidate)))
+        .min_by_key(|(edits, _)| *edits)
         .map(|(_, candidate)| candidate)
+}
+
+/// Returns the number of edits between a word and a candidate that is near enough.
+fn edits(word: &str, candidate: &str) -> Option<usize> {
+    let (word, candidate) = match (word.rsplit_once('.'), candidate.rsplit_once('.')) {
+        (Some((own, word)), Some((other, name))) if own == other => (word, name),
+        _ => (word, candidate),
+    };
+    let edits = distance(word, candidate);
+    let allowed = (word.chars().count() / 3).max(1);
+    (edits <= allowed && edits < candidate.chars().count()).then_some(edits)
 }
 
 /// Returns the number of edits between a word and a candidate; a missing dialect counts as one.
@@ -82,6 +91,7 @@ mod tests {
         assert_eq!(nearest("mem_stream", names), Some("slc.mem_stream"));
         assert_eq!(nearest("slc.memstream", names), Some("slc.mem_stream"));
         assert_eq!(nearest("weights", names), None);
+        assert_eq!(nearest("slc.bar", ["slc.for", "slc.barrier"]), None, "`slc` tells nothing");
         assert_eq!(nearest("x", ["y"]), None, "a name with every letter changed is another name");
         assert_eq!(nearest(&"a".repeat(1_000_000), names), None);
     }
