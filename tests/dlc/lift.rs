@@ -134,8 +134,7 @@ fn compiled_programs_are_read_as_what_they_do() {
         Some((name, reads_right(&text, &machine, &signature, 20).err()?))
     };
     let others: Vec<(String, NoStatement)> = programs.into_par_iter().filter_map(read).collect();
-    // This program relies on the zeros in the lanes past the end of a row.
-    assert_eq!(others, [("segments by emb-opt3".to_owned(), NoStatement::UnloadedLanes)]);
+    assert!(others.is_empty(), "{others:?}");
 }
 
 /// Returns the text with one word replaced by another of its words, or a number changed by one.
