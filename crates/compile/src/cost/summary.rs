@@ -174,9 +174,9 @@ pub struct Summary {
     pub lanes: f64,
     /// The variable along which an index or address moves by one element.
     pub stride: Option<Id>,
-    /// True if an index is a run of all of a dimension.
+    /// True if an index is a run of lanes that begins at a number and reaches the end of its dimension.
     pub whole: bool,
-    /// The variable along which an address of a whole row moves by one row.
+    /// The variable along which an address moves by one row, if its lanes reach the end of the row.
     pub row: Option<Id>,
     /// The share of evaluations, and of lanes, in which an index or address has its own value; otherwise it equals a
     /// place that is used anyway, or none.

@@ -138,7 +138,7 @@ const WORDS: &[Word] = &[
         "step",
         "keep",
         "(keep K)",
-        "Extracts K terms of each kind, and starts again: with prefetches, of vectors only, and without.",
+        "Starts again from K terms that prefetch anything, K that prefetch only vectors, and K that prefetch nothing.",
     ),
     word("step", "rank", "(rank K)", "The K best candidates are simulated."),
     word(
