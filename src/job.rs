@@ -27,6 +27,7 @@ use ember_tools::trace::{self, GroupTrace};
 use ember_tools::tuning::{Attempt, Tuning};
 use ember_values::capability::Capabilities;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -263,7 +264,7 @@ struct Sought {
     /// The best program with its term and the choices for its groups.
     chosen: Chosen,
     /// The search that found it.
-    searched: Searched,
+    searched: Arc<Searched>,
     /// The outcome of its run.
     outcome: Option<Result<Outcome, Failure>>,
     /// The worth of each rule set.

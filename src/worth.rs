@@ -1,7 +1,7 @@
 //! The worth of each rule set: the search without it, and the cycles of the program that is found then.
 
 use crate::report::{Ablation, MATTERS};
-use ember_compile::groups::{Chooser, Chosen, Enough, Searched};
+use ember_compile::groups::{Chooser, Chosen, Enough, Rival, Searched};
 use ember_compile::pipeline::{NoProgram, goal, search_without};
 use ember_host::threads;
 use ember_language::diagnostic::Checked;
@@ -44,17 +44,21 @@ pub(crate) fn without(
     let mut chooser = Chooser::new(inputs, rank, goal(&inputs.book, schedule));
     chooser.cycles = most(tuning, chosen);
     chooser.enough = (!options.pool).then_some(Enough { chosen, within: MATTERS });
-    let rivals = tuning.rivals(schedule, line)?;
+    let rivals = tuning.all_known(&tuning.rivals(schedule), line)?;
     let takes_part = |set: usize, fired: &BTreeSet<&str>| {
         let in_set = |rule: &&str| inputs.book.rule(rule).is_some_and(|rule| rule.set == set);
         fired.iter().any(in_set)
     };
     Ok(threads::map(&sets, |set| {
-        let others = rivals.iter().filter(|rival| !takes_part(*set, &rival.searched.fired()));
-        let others: Vec<_> = others.collect();
+        let others: Vec<Rival<'_>> = rivals
+            .iter()
+            .filter(|rival| !takes_part(*set, &rival.searched.fired()))
+            .map(|rival| Rival { searched: &rival.searched, chosen: rival.chosen.as_ref().ok() })
+            .collect();
         let rules = inputs.book.sets[*set].name.to_string();
-        let exactness = others.iter().map(|rival| rival.exactness);
-        let mut fired: BTreeSet<&str> = others.iter().flat_map(|o| o.searched.fired()).collect();
+        let exactness = others.iter().map(|rival| rival.searched.exactness());
+        let mut fired: BTreeSet<&str> =
+            others.iter().flat_map(|rival| rival.searched.fired()).collect();
         if others.len() == rivals.len() && !takes_part(*set, &searched.fired()) {
             fired.extend(searched.fired());
             let exactness = exactness.fold(searched.exactness(), Ord::max);
@@ -63,7 +67,6 @@ pub(crate) fn without(
         let found = search_without(inputs, statistics, options, schedule, *set, searched);
         fired.extend(found.fired());
         let exactness = exactness.fold(found.exactness(), Ord::max);
-        let others: Vec<_> = others.iter().filter_map(|r| r.chosen.as_ref().ok()).collect();
         let chosen = chooser.choose_among(&found, &others).map_err(|none| none.rejected);
         Without { rules, chosen, exactness, fired }
     }))

@@ -1,7 +1,7 @@
 //! Shared helpers of these tests: running the pipeline's stages, and what `process` has.
 
 use ember_compile::cost::Goal;
-use ember_compile::groups::{Chooser, Chosen};
+use ember_compile::groups::Chosen;
 use ember_compile::pipeline::{self, Case, Failure, Inputs, Options};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
@@ -9,7 +9,9 @@ use ember_model::Model;
 use ember_model::reference::Mismatch;
 use ember_sim::CoreKind;
 use ember_targets::dlc::Program;
+use ember_tools::progress::Line;
 use ember_tools::render::render;
+use ember_tools::tuning::Tuning;
 use thiserror::Error;
 
 pub use crate::process::{Ran, ember, folder, root, word};
@@ -44,13 +46,12 @@ pub fn case(inputs: &Inputs, seed: u64) -> Case {
 
 /// Returns the program that a schedule finds, chosen on a case.
 pub fn best(inputs: &Inputs, tune: &Case, schedule: &str, goal: Goal) -> Chosen {
-    let name = schedule;
-    let schedule = inputs.schedule(name).unwrap_or_else(|e| panic!("{e:#?}"));
-    let statistics = tune.statistics(inputs);
-    let found = pipeline::search(inputs, &statistics, &options(), schedule, goal, &|_| ());
-    Chooser::new(inputs, Some(tune), goal)
-        .choose(&found)
-        .unwrap_or_else(|why| panic!("{name} finds nothing for {}: {why:?}", inputs.model.name))
+    let options = options();
+    let tuning = Tuning::new(inputs, tune, &options);
+    let schedule = inputs.schedule(schedule).unwrap_or_else(|e| panic!("{e:#?}"));
+    let attempt = tuning.own(schedule, goal, &Line::hidden());
+    let chosen = attempt.and_then(|attempt| attempt.program(inputs, schedule).cloned());
+    chosen.unwrap_or_else(|errors| panic!("{}: {errors:#?}", inputs.model.name))
 }
 
 /// The reason why a program is not right on a case.

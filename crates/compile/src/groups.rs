@@ -12,7 +12,7 @@ mod none;
 mod rename;
 mod searched;
 
-pub use choose::{Chooser, Chosen, ChosenGroup, Enough, Unfinished};
+pub use choose::{Chooser, Chosen, ChosenGroup, Enough, Rival, Unfinished};
 pub use compose::compose;
 pub use group::{Group, Plan};
 pub use none::no_program;

@@ -48,7 +48,7 @@ pub fn search(
     let groups: Vec<usize> = plan.searched().collect();
     let found = threads::map(&groups, |&at| (at, run.group(&plan, at, progress)));
     let found = found.into_iter().collect();
-    Searched { plan, found }
+    Searched { goal, plan, found }
 }
 
 /// Searches one group of a plan, with a watcher and with recording in the e-graphs.
@@ -87,7 +87,7 @@ pub fn search_without(
         (*at, if same { found.clone() } else { run.group(&plan, *at, &|_| ()) })
     });
     let found = found.into_iter().collect();
-    Searched { plan, found }
+    Searched { goal, plan, found }
 }
 
 /// The common inputs of the searches of all groups.

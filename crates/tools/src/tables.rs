@@ -25,10 +25,32 @@ pub fn narrow(header: &[&str]) -> Table {
     table
 }
 
-/// Breaks a line between words so that it fits into [`COLUMNS`] columns; further lines are indented by two.
+/// Breaks a line between words so that it fits into [`COLUMNS`] columns; further lines are indented by two. A number stays
+/// with its unit.
 pub fn wrapped(line: &str) -> String {
     let options = textwrap::Options::new(COLUMNS).subsequent_indent("  ").break_words(false);
-    textwrap::fill(line, options)
+    textwrap::fill(&tied(line), options).replace(TIE, " ")
+}
+
+/// The space at which no line is broken.
+const TIE: &str = "\u{a0}";
+
+/// The characters of the longest unit that is held together with its number.
+const UNIT: usize = 2;
+
+/// Ties every word that begins with a digit to the next one, if that is as short as a unit or goes on with the digits.
+fn tied(line: &str) -> String {
+    let mut words = line.split(' ').peekable();
+    let mut out = String::new();
+    while let Some(word) = words.next() {
+        out.push_str(word);
+        let Some(next) = words.peek() else { break };
+        let digits = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+        let unit = next.trim_end_matches([',', '.', ';', ')']);
+        let fits = (1..=UNIT).contains(&unit.chars().count()) || digits(next);
+        out.push_str(if digits(word) && fits { TIE } else { " " });
+    }
+    out
 }
 
 /// Returns a quantity with three digits and the prefix of its unit: `0.00012` of `s` is `120 µs`.
@@ -94,5 +116,14 @@ mod tests {
         table.add_row(["word ".repeat(30), "x".repeat(70)]);
         let text = format!("{table}\n{}", wrapped(&"some words ".repeat(20)));
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+    }
+
+    #[test]
+    fn numbers_stay_with_their_units() {
+        for fill in 60..COLUMNS {
+            let text = wrapped(&format!("{} is 1 234 567 ms, 0.07 % of all", "x".repeat(fill)));
+            let whole = text.contains("1 234 567 ms,") && text.contains("0.07 %");
+            assert!(whole && !text.contains(TIE), "{text}");
+        }
     }
 }

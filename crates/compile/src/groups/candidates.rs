@@ -31,7 +31,7 @@ const FAR: f64 = 1.4;
 
 /// The ratio of two estimates from which on the cost model is right about the order of two programs. The least exact
 /// estimates, those of programs without access unit, are up to 2.4 times too high.
-const CERTAIN: f64 = 3.0;
+pub(super) const CERTAIN: f64 = 3.0;
 
 /// The cycles of a program up to which others run, whatever their estimates are: fixed costs, which estimates leave out,
 /// decide, and such runs take no time.
@@ -337,8 +337,10 @@ impl Chooser<'_> {
                 rejected.push(self.cut());
             }
         }
-        let rest = rest.iter().filter(|candidate| candidate.estimate <= slowest).take(more);
-        let rest: Vec<&Candidate> = rest.chain(task.others.iter().copied()).collect();
+        let in_question = |candidate: &&Candidate| candidate.estimate <= slowest;
+        let others = task.others.iter().copied().filter(in_question);
+        let rest: Vec<&Candidate> =
+            rest.iter().filter(in_question).take(more).chain(others).collect();
         for together in rest.chunks(TOGETHER) {
             for tried in threads::map(together, |candidate| {
                 self.measured(task, candidate, limit, Values::Integers)

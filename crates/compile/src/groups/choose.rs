@@ -1,6 +1,6 @@
 //! The choice of one program from the candidates of every group.
 
-use super::candidates::{BRIEF, Ranked, Task};
+use super::candidates::{BRIEF, CERTAIN, Ranked, Task};
 use super::compose::compose;
 use super::group::Plan;
 use super::searched::Searched;
@@ -49,6 +49,15 @@ pub struct ChosenGroup {
     pub candidate: Candidate,
     /// The measure of its program alone on the data it was chosen on; `None` without data.
     pub measure: Option<Measure>,
+}
+
+/// The search of another schedule for the same model.
+#[derive(Clone, Copy)]
+pub struct Rival<'a> {
+    /// The search.
+    pub searched: &'a Searched,
+    /// The program that it chose, if it has chosen.
+    pub chosen: Option<&'a Chosen>,
 }
 
 /// The first group of a model for which no program was found.
@@ -114,44 +123,69 @@ impl<'a> Chooser<'a> {
         self.choose_among(searched, &[])
     }
 
-    /// [`choose`](Chooser::choose) with the programs that other schedules found for the same groups among the
+    /// [`choose`](Chooser::choose) with the candidates that other schedules found for the same groups among the
     /// candidates. Programs of different kinds cannot be composed, and the groups' programs may hinder each other; so
     /// one of the others' whole programs is the choice if it runs faster than the composition of the groups' fastest.
     pub fn choose_among(
         &self,
         searched: &Searched,
-        others: &[&Chosen],
+        rivals: &[Rival<'_>],
     ) -> Result<Chosen, Unfinished> {
-        let (alike, unlike): (Vec<&Chosen>, Vec<&Chosen>) =
-            others.iter().partition(|other| other.goal == self.goal);
+        let (alike, unlike): (Vec<Rival<'_>>, Vec<Rival<'_>>) =
+            rivals.iter().partition(|rival| rival.searched.goal == self.goal);
         let own = self.choose_each(searched, &alike);
         let Some(case) = self.rank else { return own };
         // The program of a model of one group was compared with those of its kind already.
         let compared = searched.plan.groups.len() == 1 && own.is_ok();
         let whole = unlike.into_iter().chain(if compared { Vec::new() } else { alike });
-        let whole: Vec<&Chosen> = whole.collect();
-        if whole.is_empty() {
-            return own;
-        }
         let cycles = |chosen: &Chosen, limit: u64| {
             let machine = &self.inputs.machine;
             let measure = case.rank_within(&chosen.program, machine, limit, Values::All);
             measure.map_or(u64::MAX, |measure| measure.cycles)
         };
-        // What takes longer than the own program is not run to its end.
+        let mut whole = whole.peekable();
+        if whole.peek().is_none() {
+            return own;
+        }
         let fastest = own.as_ref().map_or(u64::MAX, |own| cycles(own, self.cycles));
-        let measured = threads::map(&whole, |chosen| cycles(chosen, self.cycles.min(fastest)));
-        match whole.iter().zip(measured).min_by_key(|(_, cycles)| *cycles) {
+        // What takes longer than the own program is not run to its end, and what is sure to is not run.
+        let slowest = match own.is_ok() && fastest > BRIEF {
+            true => searched.estimate() * CERTAIN,
+            false => f64::INFINITY,
+        };
+        let whole: Vec<_> = whole.filter(|rival| rival.searched.estimate() <= slowest).collect();
+        let limit = self.cycles.min(fastest);
+        let measured = threads::map(&whole, |rival| {
+            let chosen = self.whole_of(rival, limit)?;
+            let cycles = cycles(&chosen, limit);
+            Some((chosen, cycles))
+        });
+        match measured.into_iter().flatten().min_by_key(|(_, cycles)| *cycles) {
             // The own program is the first of equals.
-            Some((best, cycles)) if own.is_err() || cycles < fastest => Ok((*best).clone()),
+            Some((best, cycles)) if own.is_err() || cycles < fastest => Ok(best),
             _ => own,
         }
     }
 
-    fn choose_each(&self, searched: &Searched, others: &[&Chosen]) -> Result<Chosen, Unfinished> {
+    /// Returns the whole program of another schedule. If it has not been chosen yet, it is chosen among the programs of at
+    /// most `limit` cycles, or [`BRIEF`] ones: the groups' fixed costs add up to more than those of the whole.
+    fn whole_of(&self, rival: &Rival<'_>, limit: u64) -> Option<Chosen> {
+        let Rival { searched, chosen } = *rival;
+        let among = Chooser {
+            goal: searched.goal,
+            cycles: limit.max(BRIEF),
+            enough: None,
+            in_context: false,
+            ..*self
+        };
+        chosen.cloned().or_else(|| among.choose(searched).ok())
+    }
+
+    fn choose_each(&self, searched: &Searched, rivals: &[Rival<'_>]) -> Result<Chosen, Unfinished> {
         let plan = &searched.plan;
         let tasks = searched.found.iter().map(|(at, found)| {
-            let others = others.iter().filter_map(|other| Some(&other.groups.get(*at)?.candidate));
+            let others = rivals.iter().filter_map(|rival| rival.searched.found.get(at));
+            let others = others.flat_map(|found| &found.candidates);
             let enough = self.enough.as_ref().filter(|enough| enough.chosen.goal == self.goal);
             Task {
                 plan,

@@ -1,6 +1,7 @@
 //! The results of searching every group, with totals over all groups.
 
 use super::group::Plan;
+use crate::cost::Goal;
 use crate::search::Found;
 use ember_engine::saturate::StopReason;
 use ember_language::rules::Exactness;
@@ -10,6 +11,8 @@ use std::time::Duration;
 /// The results of the search for the groups of a model.
 #[derive(Debug)]
 pub struct Searched {
+    /// The kind of programs.
+    pub goal: Goal,
     /// The groups.
     pub plan: Plan,
     /// The result for each group that was searched.
@@ -39,6 +42,12 @@ impl Searched {
     /// Returns the number of candidates of all groups.
     pub fn candidates(&self) -> usize {
         self.sum(|found| found.candidates.len())
+    }
+
+    /// Returns the estimate of the best candidates of all groups by the cost model, in cycles.
+    pub fn estimate(&self) -> f64 {
+        let of = |like: &usize| self.found.get(like)?.candidates.first();
+        self.plan.like.iter().filter_map(of).map(|candidate| candidate.estimate).sum()
     }
 
     /// Returns the time in saturation of all groups.

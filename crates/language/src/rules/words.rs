@@ -166,7 +166,7 @@ const WORDS: &[Word] = &[
         "step",
         "besides",
         "(besides SCHEDULE …)",
-        "The best programs of these schedules are candidates, too.",
+        "The programs of these schedules are candidates, too.",
     ),
     word("step", "steps", "(steps NAME)", "Runs the steps of this name."),
     word(

@@ -52,7 +52,7 @@ pub(crate) fn choose(tuning: &Tuning<'_>, own: bool, line: &Line) -> Checked<Wat
         false => tuning.best_of(schedule, line)?,
     };
     let chosen = attempt.program(tuning.inputs, schedule)?.clone();
-    Ok(Watched { plan: attempt.searched.plan, chosen })
+    Ok(Watched { plan: attempt.searched.plan.clone(), chosen })
 }
 
 /// Repeats the search of a group and records it. It is an error if the search does not find the same programs again.
