@@ -2,7 +2,7 @@
 
 use crate::report::{Ablation, MATTERS};
 use ember_compile::groups::{Chooser, Chosen, Enough, Rival, Searched};
-use ember_compile::pipeline::{NoProgram, goal, search_without};
+use ember_compile::pipeline::{COMPARED, NoProgram, goal, search_without};
 use ember_host::threads;
 use ember_language::diagnostic::Checked;
 use ember_language::rules::{Exactness, Schedule};
@@ -43,6 +43,7 @@ pub(crate) fn without(
     let rank = options.rank.then_some(*case);
     let mut chooser = Chooser::new(inputs, rank, goal(&inputs.book, schedule));
     chooser.cycles = most(tuning, chosen);
+    chooser.places = COMPARED;
     chooser.enough = (!options.pool).then_some(Enough { chosen, within: MATTERS });
     let rivals = tuning.all_known(&tuning.rivals(schedule), line)?;
     let takes_part = |set: usize, fired: &BTreeSet<&str>| {

@@ -120,7 +120,13 @@ pub fn by_lot(
         let extraction = extract(egraph, root, &lots, &LIMITS);
         let candidate = |id: &CandidateId| {
             let (summary, term) = (extraction.summary(*id), extraction.term(*id));
-            Candidate { schedule, term, estimate: model.rank(summary), cost: summary.alone }
+            Candidate {
+                schedule,
+                place: 0,
+                term,
+                estimate: model.rank(summary),
+                cost: summary.alone,
+            }
         };
         extraction.ranked().iter().map(candidate).collect::<Vec<_>>()
     });

@@ -32,7 +32,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 /// The most candidates of a search whose result the chosen program is only compared with.
-const COMPARED: usize = 6;
+pub const COMPARED: usize = 6;
 
 /// Searches each group of a model's statements separately.
 pub fn search(
@@ -110,7 +110,8 @@ impl Run<'_> {
     fn with_search<T>(&self, plan: &Plan, at: usize, then: impl FnOnce(&Search<'_>) -> T) -> T {
         let Run { inputs, options, .. } = *self;
         let group = &plan.groups[at];
-        let sought = self.schedule.name.as_str() == options.schedule && self.without.is_none();
+        let own = self.schedule.name.as_str() == options.schedule;
+        let sought = own && self.without.is_none();
         then(&Search {
             book: &inputs.book,
             rules: &inputs.compiled,
@@ -123,7 +124,8 @@ impl Run<'_> {
             rates: &Rates::of(&inputs.machine),
             limits: saturate::Limits { iterations: options.iter_limit, nodes: options.node_limit },
             bounded: sought && options.bounded,
-            best: match sought {
+            // The choice may be any of them without a rule set, too.
+            best: match own {
                 true => options.ranked(self.schedule),
                 false => options.ranked(self.schedule).min(COMPARED),
             },

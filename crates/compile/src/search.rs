@@ -55,6 +55,8 @@ pub struct Search<'a> {
 pub struct Candidate {
     /// The name of the schedule that found it.
     pub schedule: Symbol,
+    /// The number of better ones of its kind of prefetches; the least, if it is of several.
+    pub place: usize,
     /// The finished term.
     pub term: Term,
     /// The cost model's estimate, in cycles.
@@ -302,8 +304,9 @@ impl State<'_, '_> {
             let mut found = threads::map(&priced, |(fetches, k)| best(*fetches, *k)).into_iter();
             let mut all = found.next().unwrap_or_default();
             for candidate in found.flatten() {
-                if all.iter().all(|other| other.term != candidate.term) {
-                    all.push(candidate);
+                match all.iter_mut().find(|other| other.term == candidate.term) {
+                    Some(other) => other.place = other.place.min(candidate.place),
+                    None => all.push(candidate),
                 }
             }
             all
@@ -332,12 +335,13 @@ fn best(
             chosen.push(*id);
         }
     }
-    chosen
-        .into_iter()
-        .map(|id| {
+    (0..)
+        .zip(chosen)
+        .map(|(place, id)| {
             let summary = extraction.summary(id);
             Candidate {
                 schedule,
+                place,
                 term: extraction.term(id),
                 estimate: CostModel::rank(model, summary),
                 cost: summary.alone,

@@ -25,18 +25,18 @@ pub fn narrow(header: &[&str]) -> Table {
     table
 }
 
+/// The space at which no line is broken.
+const TIE: &str = "\u{a0}";
+
+/// The characters of the longest unit that is held together with its number.
+const UNIT: usize = 2;
+
 /// Breaks a line between words so that it fits into [`COLUMNS`] columns; further lines are indented by two. A number stays
 /// with its unit.
 pub fn wrapped(line: &str) -> String {
     let options = textwrap::Options::new(COLUMNS).subsequent_indent("  ").break_words(false);
     textwrap::fill(&tied(line), options).replace(TIE, " ")
 }
-
-/// The space at which no line is broken.
-const TIE: &str = "\u{a0}";
-
-/// The characters of the longest unit that is held together with its number.
-const UNIT: usize = 2;
 
 /// Ties every word that begins with a digit to the next one, if that is as short as a unit or goes on with the digits.
 fn tied(line: &str) -> String {

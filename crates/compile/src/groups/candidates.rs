@@ -337,7 +337,8 @@ impl Chooser<'_> {
                 rejected.push(self.cut());
             }
         }
-        let in_question = |candidate: &&Candidate| candidate.estimate <= slowest;
+        let in_question =
+            |candidate: &&Candidate| candidate.estimate <= slowest && candidate.place < self.places;
         let others = task.others.iter().copied().filter(in_question);
         let rest: Vec<&Candidate> =
             rest.iter().filter(in_question).take(more).chain(others).collect();

@@ -99,6 +99,8 @@ pub struct Chooser<'a> {
     /// The most cycles of a program of interest; no candidate is run for longer, but for the first of a group in a model
     /// of several. If those take far more, no other is run.
     pub cycles: u64,
+    /// The candidates of each kind that are run, of those of the search.
+    pub places: usize,
     /// A program that need not be beaten.
     pub enough: Option<Enough<'a>>,
     /// True to try the runners-up of each group by runs of the whole program.
@@ -111,8 +113,8 @@ pub struct Chooser<'a> {
 impl<'a> Chooser<'a> {
     /// Builds the choice among programs that may take as long as the case allows.
     pub fn new(inputs: &'a Inputs, rank: Option<&'a Case>, goal: Goal) -> Chooser<'a> {
-        let (cycles, budget) = (u64::MAX, u64::MAX);
-        Chooser { inputs, rank, goal, cycles, enough: None, in_context: false, budget }
+        let (cycles, budget, places) = (u64::MAX, u64::MAX, usize::MAX);
+        Chooser { inputs, rank, goal, cycles, places, enough: None, in_context: false, budget }
     }
 
     /// Chooses a candidate of each group and composes the candidates into one program. With a case, the choice for each
@@ -138,24 +140,26 @@ impl<'a> Chooser<'a> {
         // The program of a model of one group was compared with those of its kind already.
         let compared = searched.plan.groups.len() == 1 && own.is_ok();
         let whole = unlike.into_iter().chain(if compared { Vec::new() } else { alike });
+        let whole: Vec<Rival<'_>> = whole.collect();
+        if whole.is_empty() {
+            return own;
+        }
         let cycles = |chosen: &Chosen, limit: u64| {
             let machine = &self.inputs.machine;
             let measure = case.rank_within(&chosen.program, machine, limit, Values::All);
             measure.map_or(u64::MAX, |measure| measure.cycles)
         };
-        let mut whole = whole.peekable();
-        if whole.peek().is_none() {
-            return own;
-        }
         let fastest = own.as_ref().map_or(u64::MAX, |own| cycles(own, self.cycles));
         // What takes longer than the own program is not run to its end, and what is sure to is not run.
         let slowest = match own.is_ok() && fastest > BRIEF {
             true => searched.estimate() * CERTAIN,
             false => f64::INFINITY,
         };
-        let whole: Vec<_> = whole.filter(|rival| rival.searched.estimate() <= slowest).collect();
         let limit = self.cycles.min(fastest);
         let measured = threads::map(&whole, |rival| {
+            if rival.searched.estimate() > slowest {
+                return None;
+            }
             let chosen = self.whole_of(rival, limit)?;
             let cycles = cycles(&chosen, limit);
             Some((chosen, cycles))
