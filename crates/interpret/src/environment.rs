@@ -83,9 +83,11 @@ impl Interpreter {
             found = at == variable;
             let op = &self.program.ops[at];
             if seen.insert(at) && op.range().is_none() {
-                let own = op.binds.filter(|(bound, _)| *bound == variable);
-                let outside = |part: &At| own.is_none_or(|own| ![own.0, own.1].contains(part));
-                open.extend(self.program.operands[at].iter().copied().filter(outside));
+                let operands = &self.program.operands[at];
+                let own = op.binds.filter(|(bound, _)| operands[*bound] == variable);
+                let inside = |n: usize| own.is_some_and(|own| [own.0, own.1].contains(&n));
+                let outside = operands.iter().enumerate().filter(|(n, _)| !inside(*n));
+                open.extend(outside.map(|(_, part)| *part));
             }
         }
         self.mentioned.insert((term, variable), found);

@@ -47,8 +47,9 @@ pub(super) struct Op {
     pub does: Does,
     /// The unit that runs it; `None` if no unit is chosen yet.
     pub unit: Option<Unit>,
-    /// The variable that it binds, and the operand in which the variable is bound.
-    pub binds: Option<(At, At)>,
+    /// The positions of the variable that it binds and of the operand in which the variable is bound, among its operands,
+    /// of which another may be the same term.
+    pub binds: Option<(usize, usize)>,
     /// True if its value or its address may have several lanes. If not, it is evaluated without any.
     pub wide: bool,
     /// True if its evaluation makes sure that there is enough stack.
@@ -73,7 +74,7 @@ pub(super) struct Loop {
 
 impl Op {
     /// Builds a node.
-    pub fn new(does: Does, unit: Option<Unit>, binds: Option<(At, At)>) -> Op {
+    pub fn new(does: Does, unit: Option<Unit>, binds: Option<(usize, usize)>) -> Op {
         Op { does, unit, binds, wide: false, grows: false, parts: [None; MOST] }
     }
 

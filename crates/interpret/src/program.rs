@@ -316,8 +316,7 @@ impl Program {
                 None => Does::Form(form),
             },
         };
-        let binds = info.binds.map(|(variable, body)| (children[variable], children[body]));
-        Ok(Op::new(does, info.unit, binds))
+        Ok(Op::new(does, info.unit, info.binds))
     }
 
     /// Returns a typed literal; an integer is converted to the type.

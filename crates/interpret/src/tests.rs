@@ -261,3 +261,13 @@ fn renaming_reads_another_variable() {
     let outside = eval(&format!("(scf.reduce add {x} 0 9 1 0 (rename {y} {x} (iv {y})))"));
     assert!(matches!(outside, Err(Error::OutsideRange { value: 4, .. })));
 }
+
+#[test]
+fn a_start_that_is_the_same_term_as_the_body_is_outside_of_the_loop() {
+    let x = "(var (depth 0) 0 3 1)";
+    let started = |value: i64| {
+        eval(&format!("(fix {x} {value} (scf.reduce add {x} 0 3 1 (iv {x}) (iv {x})))"))
+    };
+    assert_eq!(started(2), Ok(Value::Scalar(Scalar::I64(5))));
+    assert!(matches!(started(5), Err(Error::OutsideRange { value: 5, .. })));
+}

@@ -171,11 +171,12 @@ impl Interpreter {
                 continue;
             }
             let mut own = BTreeSet::new();
-            for &operand in &self.program.operands[at] {
+            let operands = &self.program.operands[at];
+            for (n, &operand) in operands.iter().enumerate() {
                 match op.binds {
-                    Some((var, _)) if operand == var => {}
-                    Some((var, body)) if operand == body => {
-                        own.extend(free[body].iter().filter(|v| **v != var));
+                    Some((var, _)) if n == var => {}
+                    Some((var, body)) if n == body => {
+                        own.extend(free[operand].iter().filter(|v| **v != operands[var]));
                     }
                     _ => own.extend(free[operand].iter()),
                 }
