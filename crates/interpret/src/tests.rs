@@ -265,9 +265,12 @@ fn renaming_reads_another_variable() {
 #[test]
 fn a_start_that_is_the_same_term_as_the_body_is_outside_of_the_loop() {
     let x = "(var (depth 0) 0 3 1)";
-    let started = |value: i64| {
-        eval(&format!("(fix {x} {value} (scf.reduce add {x} 0 3 1 (iv {x}) (iv {x})))"))
+    let started = |end: i64| {
+        let y = format!("(var (depth 1) 0 {end} 1)");
+        let sum = format!("(scf.reduce add {x} 0 3 1 (iv {x}) (iv {x}))");
+        eval(&format!("(scf.reduce add {y} 0 {end} 1 0 (rename {x} {y} {sum}))"))
     };
-    assert_eq!(started(2), Ok(Value::Scalar(Scalar::I64(5))));
-    assert!(matches!(started(5), Err(Error::OutsideRange { value: 5, .. })));
+    // The starts 0 and 1, and twice 0 + 1 + 2.
+    assert_eq!(started(2), Ok(Value::Scalar(Scalar::I64(7))));
+    assert!(matches!(started(5), Err(Error::OutsideRange { value: 3, .. })));
 }
