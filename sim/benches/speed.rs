@@ -41,7 +41,7 @@ fn layer(epoch: Instant, [batch, inputs, outputs]: [u64; 3]) {
     let bound = vec![zeros, data([batch, inputs], 1), data([inputs, outputs], 2)];
     let [out, a, b] = [0, 1, 2].map(TensorId);
     let [out, a, b] = [out, a, b].map(Addr::whole);
-    let main = vec![Stmt::Matmul { out, a, b, transposed: false }];
+    let main = vec![Stmt::Matmul { out, a, b, transposed: false, adds: false }];
     let program = Program { tensors, main, ..Program::default() };
     let start = seconds(epoch);
     let bindings = Bindings { tensors: bound, sizes: vec![] };

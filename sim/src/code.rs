@@ -12,7 +12,7 @@ pub(crate) use access::{
     AccessCode, FetcherCode, Kind, Step, StreamCode, UnitCode, compile_access,
 };
 pub(crate) use execute::{ExecuteCode, Inst, Place, Reg, compile_execute};
-pub(crate) use matrix::Product;
+pub(crate) use matrix::{Chosen, Product, Size};
 
 use crate::Values;
 use crate::cores::Division;

@@ -193,7 +193,7 @@ fn products_of_matrices_are_divided_by_rows_and_by_columns() {
         let tensors = vec![tensor("out", out, true), tensor("a", a, false), tensor("b", b, false)];
         let [out, a, b] = [0, 1, 2].map(TensorId);
         let [out, a, b] = [out, a, b].map(Addr::whole);
-        let main = vec![Stmt::Matmul { out, a, b, transposed: false }];
+        let main = vec![Stmt::Matmul { out, a, b, transposed: false, adds: false }];
         let program = Program { tensors, main, sizes: vec!["rows".into()], ..Program::default() };
         let data = |declared: &TensorDecl| {
             let extent = |dim: &Dim| if let Dim::Const(n) = dim { *n } else { 37 };

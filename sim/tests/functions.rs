@@ -24,7 +24,7 @@ fn program(dtype: DType, lanes: u32, times: usize, made: Expr) -> Program {
     let run = |tensor, count| {
         let limit = Expr::Const(Scalar::I64(i64::from(count)));
         let lanes = (count > 1).then_some(Lanes { count, limit });
-        Addr { tensor: TensorId(tensor), index: vec![zero()], lanes }
+        Addr { tensor: TensorId(tensor), index: vec![zero()], lanes, rows: None }
     };
     let mut main = vec![Stmt::Set(RegisterId(0), Expr::Load(Box::new(run(0, lanes))))];
     main.extend((0..times).map(|_| Stmt::Store(run(1, result), made.clone())));

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::machine;
+use common::{Random, machine};
 use ember_sim::{
     Bindings, CoreKind, Demand, Options, Outcome, Resource, SimError, Values, bound, run,
 };
@@ -68,6 +68,7 @@ impl Case {
                 a: Addr::whole(x),
                 b: Addr::whole(y),
                 transposed,
+                adds: false,
             }],
             ..Program::default()
         }
@@ -148,6 +149,102 @@ fn every_shape_is_right_bit_by_bit_and_no_faster_than_the_bound() {
                 }
             }
         }
+    }
+}
+
+/// Returns the address of a block of a matrix, which may be one of a batch.
+fn block(
+    tensor: u32,
+    batch: Option<i64>,
+    first: [i64; 2],
+    counts: [u32; 2],
+    limits: [i64; 2],
+) -> Addr<Expr> {
+    let number = |n: i64| Expr::Const(Scalar::I64(n));
+    let [rows, lanes] =
+        [0, 1].map(|side| Some(Lanes { count: counts[side], limit: number(limits[side]) }));
+    let index = batch.into_iter().chain(first).map(number).collect();
+    Addr { tensor: TensorId(tensor), index, lanes, rows }
+}
+
+/// Blocks of all operands begin somewhere in their tensors and end at a limit, before their last row or column.
+#[test]
+fn blocks_are_multiplied_where_they_are() {
+    let mut random = Random(7);
+    for number in 0..400_u64 {
+        let mut below = |n: u64| (random.unit() * n as f64) as i64;
+        let dtype = [DType::F32, DType::F64][(number % 2) as usize];
+        let (transposed, adds, batched) = (number & 2 != 0, number & 4 != 0, number & 8 != 0);
+        // The active rows of the output, its columns, and the folded dimension; and how many more a block could have.
+        let [m, n, k] = [0; 3].map(|_| below(40));
+        let [over_m, over_n, over_k] = [0; 3].map(|_| 1 + below(9));
+        let sides = [[m, n], [m, k], if transposed { [n, k] } else { [k, n] }];
+        let over = [
+            [over_m, over_n],
+            [over_m, over_k],
+            if transposed { [over_n, over_k] } else { [over_k, over_n] },
+        ];
+        let first: [[i64; 2]; 3] = [0; 3].map(|_| [0; 2].map(|_| below(5)));
+        let after: [[i64; 2]; 3] = [0; 3].map(|_| [0; 2].map(|_| below(5)));
+        let batch = batched.then(|| below(3));
+        let shape = |at: usize| -> Vec<u64> {
+            let side = |i: usize| (first[at][i] + sides[at][i] + after[at][i]) as u64;
+            batch.map(|_| 3).into_iter().chain([side(0), side(1)]).collect()
+        };
+        let operand = |at: usize| {
+            let counts = [0, 1].map(|i| (sides[at][i] + over[at][i]) as u32);
+            let limits = [0, 1].map(|i| first[at][i] + sides[at][i]);
+            block(at as u32, batch, first[at], counts, limits)
+        };
+        let tensor = |at: usize| Tensor {
+            dtype,
+            shape: shape(at),
+            data: Data::Hashed(Hashed { seed: at as u64, lo: -1.0, hi: 1.0 }),
+        };
+        let held = |tensor: Tensor| {
+            let held = (0..tensor.len()).filter_map(|i| tensor.get(i));
+            Tensor { data: Data::held(dtype, held), ..tensor }
+        };
+        let tensors = vec![held(tensor(0)), tensor(1), tensor(2)];
+        let decl = |(at, name): (usize, &str)| TensorDecl {
+            name: name.into(),
+            dtype,
+            shape: shape(at).into_iter().map(Dim::Const).collect(),
+            purpose: Purpose::of(at == 0),
+        };
+        let [out, a, b] = [0, 1, 2].map(operand);
+        let program = Program {
+            name: "blocks".into(),
+            tensors: ["out", "a", "b"].into_iter().enumerate().map(decl).collect(),
+            main: vec![Stmt::Matmul { out, a, b, transposed, adds }],
+            ..Program::default()
+        };
+        let data = Bindings { tensors: tensors.clone(), sizes: vec![] };
+        let outcome = run(&program, &machine(), data, Options::default());
+        let outcome = outcome.unwrap_or_else(|error| panic!("{number}: {error}"));
+        let position = |at: usize, row: i64, column: i64| {
+            let [rows, columns] = [shape(at)[shape(at).len() - 2], shape(at)[shape(at).len() - 1]];
+            let row = batch.unwrap_or(0) as u64 * rows + (first[at][0] + row) as u64;
+            row * columns + (first[at][1] + column) as u64
+        };
+        let mut expected: Vec<Scalar> =
+            (0..tensors[0].len()).filter_map(|i| tensors[0].get(i)).collect();
+        for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+            use ember_values::scalar::BinaryOp::{Add, Mul};
+            let to = &mut expected[position(0, i, j) as usize];
+            let mut sum = if adds { *to } else { Scalar::zero(dtype) };
+            for l in 0..k {
+                let a = tensors[1].get(position(1, i, l)).unwrap();
+                let [row, column] = if transposed { [j, l] } else { [l, j] };
+                let b = tensors[2].get(position(2, row, column)).unwrap();
+                sum = Add.apply(sum, Mul.apply(a, b).unwrap()).unwrap();
+            }
+            *to = sum;
+        }
+        for (i, x) in expected.into_iter().enumerate() {
+            assert_eq!(outcome.tensors[0].get(i as u64), Some(x), "{number}: element {i}");
+        }
+        assert_eq!(outcome.stats.macs, (m * n * k) as u64);
     }
 }
 
@@ -246,6 +343,7 @@ fn products_that_do_not_fit_are_refused() {
         a: Addr::whole(TensorId(1)),
         b: Addr::whole(TensorId(2)),
         transposed: true,
+        adds: false,
     }];
     refuse(program, good.tensors(), "shapes that do not match");
     let square = case([2, 2, 2]);
@@ -255,6 +353,7 @@ fn products_that_do_not_fit_are_refused() {
         a: Addr::whole(TensorId(0)),
         b: Addr::whole(TensorId(2)),
         transposed: false,
+        adds: false,
     }];
     refuse(program, square.tensors(), "a matrix into itself");
     let ints = Case { dtype: DType::I64, ..square };

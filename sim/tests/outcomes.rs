@@ -155,8 +155,12 @@ fn store_streams_and_barriers() {
     let (b, var) = p.unit("b", zero, bags, 1);
     let row = p.load(INDICES, vec![var], Hint::NonTemporal);
     let value = p.row(row, zero, 32, dim);
-    let addr =
-        Addr { tensor: OUT, index: vec![var, zero], lanes: Some(Lanes { count: 32, limit: dim }) };
+    let addr = Addr {
+        tensor: OUT,
+        index: vec![var, zero],
+        lanes: Some(Lanes { count: 32, limit: dim }),
+        rows: None,
+    };
     p.ite(b, vec![Action::Store { addr, value }]);
     let (c, _) = p.unit("c", zero, bags, 1);
     let (rb, re) = (p.register("b", I64), p.register("e", I64));

@@ -153,7 +153,7 @@ fn loaded(lanes: u32, ahead: Ahead) -> Program {
     let zero =
         Expr::Broadcast(lanes, Box::new(Expr::Const(ember_values::scalar::Scalar::F32(0.0))));
     let width = Some(Lanes { count: lanes, limit: Expr::Size(DIM) });
-    let row = Addr { tensor: TABLE, index: vec![reg(number), int(0)], lanes: width };
+    let row = Addr { tensor: TABLE, index: vec![reg(number), int(0)], lanes: width, rows: None };
     let next = Expr::Binary(
         ember_values::scalar::BinaryOp::Add,
         Box::new(reg(sum)),
@@ -173,7 +173,7 @@ fn loaded(lanes: u32, ahead: Ahead) -> Program {
     let mut actions = vec![Action::Operand(k.row)];
     if ahead != Ahead::Nothing {
         let (lanes, limit) = if ahead == Ahead::Prefetched { (lanes, limit) } else { (1, None) };
-        let addr = Addr { tensor: TABLE, index: vec![k.row, k.zero], lanes: limit };
+        let addr = Addr { tensor: TABLE, index: vec![k.row, k.zero], lanes: limit, rows: None };
         let row = p.stream(f32s(lanes), StreamKind::Mem { addr, hint: Hint::TemporalL2 });
         let action = if lanes == 1 { Action::Operand(row) } else { Action::Prefetch(row) };
         actions.insert(0, action);
@@ -255,7 +255,7 @@ fn twice(hint: Hint) -> Program {
     for name in ["first", "second"] {
         let (unit, row) = p.unit(name, zero, rows, 1);
         let lanes = Some(Lanes { count: 16, limit: dim });
-        let addr = Addr { tensor: TABLE, index: vec![row, zero], lanes };
+        let addr = Addr { tensor: TABLE, index: vec![row, zero], lanes, rows: None };
         let stream = p.stream(f32s(16), StreamKind::Mem { addr, hint });
         p.ite(unit, vec![Action::Operand(stream)]);
         let var = p.register(name, I64);

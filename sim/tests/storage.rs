@@ -43,7 +43,12 @@ fn constant(program: &mut Program, n: i64) -> StreamId {
 }
 
 fn row<I>(tensor: u32, row: I, first: I, count: u32, limit: I) -> Addr<I> {
-    Addr { tensor: TensorId(tensor), index: vec![row, first], lanes: Some(Lanes { count, limit }) }
+    Addr {
+        tensor: TensorId(tensor),
+        index: vec![row, first],
+        lanes: Some(Lanes { count, limit }),
+        rows: None,
+    }
 }
 
 fn register(program: &mut Program, ty: Type) -> RegisterId {

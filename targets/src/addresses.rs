@@ -43,17 +43,17 @@ pub fn each_address(stmt: &Stmt, visit: &mut dyn FnMut(&Addr<Expr>)) {
         Stmt::Set(_, value) => loads(value),
         Stmt::Pop(_) => {}
         Stmt::Store(addr, value) | Stmt::Accumulate(_, addr, value) => {
-            indices(addr).for_each(&mut loads);
+            addr.expressions().for_each(&mut loads);
             loads(value);
             visit(addr);
         }
         Stmt::Prefetch(addr) => {
-            indices(addr).for_each(&mut loads);
+            addr.expressions().for_each(&mut loads);
             visit(addr);
         }
         Stmt::Matmul { out, a, b, .. } => {
             for addr in [out, a, b] {
-                indices(addr).for_each(&mut loads);
+                addr.expressions().for_each(&mut loads);
             }
             [out, a, b].into_iter().for_each(visit);
         }
@@ -62,10 +62,6 @@ pub fn each_address(stmt: &Stmt, visit: &mut dyn FnMut(&Addr<Expr>)) {
             loads(&own.hi);
         }
     }
-}
-
-fn indices(addr: &Addr<Expr>) -> impl Iterator<Item = &Expr> {
-    addr.index.iter().chain(addr.lanes.iter().map(|lanes| &lanes.limit))
 }
 
 /// Returns an index as an affine form of registers, if it is one.
@@ -102,8 +98,7 @@ pub fn each_address_mut(body: &mut [Stmt], change: &mut dyn FnMut(&mut Addr<Expr
 }
 
 fn in_addr(addr: &mut Addr<Expr>, change: &mut dyn FnMut(&mut Addr<Expr>)) {
-    let limits = addr.lanes.iter_mut().map(|lanes| &mut lanes.limit);
-    addr.index.iter_mut().chain(limits).for_each(|index| in_expr(index, change));
+    addr.expressions_mut().for_each(|index| in_expr(index, change));
     change(addr);
 }
 

@@ -89,6 +89,9 @@ pub enum Error {
         /// The target type.
         to: &'static str,
     },
+    /// A product of blocks of matrices, or one that is added to its output.
+    #[error("C has products of whole matrices alone, each of which sets its output")]
+    Blocks,
     /// A number of lanes that no vector divides.
     #[error("stores {0} lanes of u4, which do not start at a byte")]
     HalfBytes(u32),

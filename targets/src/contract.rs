@@ -98,8 +98,9 @@ impl Search {
             return;
         }
         self.uses += 1;
-        // The last index of a run is where its lanes start.
-        let first = addr.index.first().filter(|_| addr.index.len() > 1 || addr.lanes.is_none());
+        // The last index of a run is where its lanes start, and the last but one of a block where its rows do.
+        let ranges = usize::from(addr.lanes.is_some()) + usize::from(addr.rows.is_some());
+        let first = addr.index.first().filter(|_| addr.index.len() > ranges);
         let own = match first {
             Some(Expr::Register(register)) => {
                 let at = self.loops.iter().rposition(|(_, var)| var == register);

@@ -203,7 +203,7 @@ impl Hint {
     }
 }
 
-/// An element of a tensor, or a run of contiguous elements along its last dimension.
+/// An element of a tensor, a run of contiguous elements along its last dimension, or a block of a matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Addr<I> {
     /// The tensor.
@@ -212,21 +212,31 @@ pub struct Addr<I> {
     pub index: Vec<I>,
     /// The lanes of a run; `None` for a single element.
     pub lanes: Option<Lanes<I>>,
+    /// The rows of a block of a matrix, which start at the last index but one; `lanes` are then its columns. Only an operand
+    /// of a product is a block.
+    pub rows: Option<Lanes<I>>,
 }
 
 impl<I> Addr<I> {
-    /// Iterates over its indices, and the bound of a run's lanes.
+    /// Iterates over its indices, and the bounds of a run's lanes and of a block's rows.
     pub fn expressions(&self) -> impl Iterator<Item = &I> {
-        self.index.iter().chain(self.lanes.iter().map(|lanes| &lanes.limit))
+        let ranges = self.lanes.iter().chain(&self.rows);
+        self.index.iter().chain(ranges.map(|range| &range.limit))
+    }
+
+    /// Iterates over the same, to change them.
+    pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut I> {
+        let ranges = self.lanes.iter_mut().chain(&mut self.rows);
+        self.index.iter_mut().chain(ranges.map(|range| &mut range.limit))
     }
 
     /// Returns the address of a whole tensor, as a product of matrices has it.
     pub fn whole(tensor: TensorId) -> Addr<I> {
-        Addr { tensor, index: Vec::new(), lanes: None }
+        Addr { tensor, index: Vec::new(), lanes: None, rows: None }
     }
 }
 
-/// The lanes of a run that starts at some index `base`.
+/// The lanes of a run that starts at some index `base`, or the rows of a block that do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lanes<I> {
     /// The number of lanes.
@@ -311,12 +321,13 @@ pub enum Stmt {
     /// them. Nothing waits for it, and an address outside of the tensor has no effect; the address itself is computed
     /// like any other.
     Prefetch(Addr<Expr>),
-    /// A product of whole matrices of one floating-point type on the execute unit's matrix unit.
+    /// A product of matrices of one floating-point type on the execute unit's matrix unit.
     ///
     /// `a` is `[m, k]`; `b` is `[k, n]`, or `[n, k]` if it is taken transposed; `out` is `[m, n]`. With a leading batch
     /// dimension `a` and `out` have three dimensions, and `b` has two or three: a `b` of two dimensions is the same for
     /// every batch. Each element is folded in the order of `k` from +0.0, and every product and every sum is rounded.
-    /// An operand is a tensor, whose address has no index, or one matrix of a batch of them, whose address has one.
+    /// An operand is a tensor, whose address has no index, one matrix of a batch of them, whose address has one, or a block
+    /// of a matrix, whose address has `rows`. The active rows and columns of blocks must match as extents do.
     Matmul {
         /// The place written, in every element; its tensor is neither operand's.
         out: Addr<Expr>,
@@ -326,12 +337,23 @@ pub enum Stmt {
         b: Addr<Expr>,
         /// True if the right operand is taken transposed.
         transposed: bool,
+        /// True if the product is added to what `out` holds: each element's fold starts from that in place of +0.0.
+        adds: bool,
     },
     /// A loop of the execute unit alone.
     For(Loop),
     /// A loop that follows a unit which pushes no tokens; the bounds are those of the unit.
     Walk(UnitId, Loop),
 }
+
+/// The words for products of matrices, each with whether the right operand is transposed and whether the product is
+/// added to what the output holds.
+pub const PRODUCTS: [(&str, bool, bool); 4] = [
+    ("matmul", false, false),
+    ("matmul_t", true, false),
+    ("matmul_add", false, true),
+    ("matmul_t_add", true, true),
+];
 
 /// A counted loop of the execute unit.
 #[derive(Clone, Debug, PartialEq)]
@@ -388,10 +410,7 @@ impl Expr {
         visit(self);
         match self {
             Expr::Register(_) | Expr::Const(_) | Expr::Size(_) => {}
-            Expr::Load(addr) => {
-                let limits = addr.lanes.iter().map(|lanes| &lanes.limit);
-                addr.index.iter().chain(limits).for_each(|index| index.walk(visit));
-            }
+            Expr::Load(addr) => addr.expressions().for_each(|index| index.walk(visit)),
             Expr::Unary(_, x)
             | Expr::Fold(_, x)
             | Expr::Cast(_, x)

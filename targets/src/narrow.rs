@@ -54,8 +54,7 @@ impl Widths {
 /// Calls `visit` with every expression of a body, and with what is in it.
 fn expressions(body: &[Stmt], visit: &mut impl FnMut(&Expr)) {
     let address = |addr: &Addr<Expr>, visit: &mut dyn FnMut(&Expr)| {
-        let limits = addr.lanes.iter().map(|lanes| &lanes.limit);
-        addr.index.iter().chain(limits).for_each(|index| index.walk(&mut |x| visit(x)));
+        addr.expressions().for_each(|index| index.walk(&mut |x| visit(x)));
     };
     for stmt in body {
         match stmt {
@@ -178,7 +177,7 @@ impl Narrow {
             *last = self.moved(*last, at);
         }
         let lanes = addr.lanes.as_ref().map(|lanes| Lanes { count, limit: self.one(lanes.limit) });
-        Addr { tensor: addr.tensor, index, lanes }
+        Addr { tensor: addr.tensor, index, lanes, rows: None }
     }
 
     /// Returns a stream of integers that is ahead of another by a number of lanes.
@@ -262,13 +261,16 @@ impl Narrow {
                 let addrs = self.addresses(addr, made)?;
                 made.extend(addrs.into_iter().map(Stmt::Prefetch));
             }
-            Stmt::Matmul { out, a, b, transposed } => {
+            Stmt::Matmul { out, a, b, transposed, adds } => {
                 let [out, a, b] = [out, a, b].map(|addr| {
-                    let index = addr.index.iter().map(|i| self.scalar(i, made));
-                    let index = index.collect::<Option<_>>()?;
-                    Some(Addr { tensor: addr.tensor, index, lanes: None })
+                    let mut addr = addr.clone();
+                    for index in addr.expressions_mut() {
+                        *index = self.scalar(index, made)?;
+                    }
+                    Some(addr)
                 });
-                made.push(Stmt::Matmul { out: out?, a: a?, b: b?, transposed: *transposed });
+                let (transposed, adds) = (*transposed, *adds);
+                made.push(Stmt::Matmul { out: out?, a: a?, b: b?, transposed, adds });
             }
             Stmt::For(own) => {
                 let own = self.counted(own, made)?;
@@ -301,7 +303,7 @@ impl Narrow {
         let index = addr.index.iter().map(|i| self.scalar(i, made));
         let index = index.collect::<Option<Vec<Expr>>>()?;
         let Some(lanes) = &addr.lanes else {
-            return Some(vec![Addr { tensor: addr.tensor, index, lanes: None }]);
+            return Some(vec![Addr { tensor: addr.tensor, index, lanes: None, rows: None }]);
         };
         let limit = self.scalar(&lanes.limit, made)?;
         let part = |(at, count): (u32, u32)| {
@@ -310,7 +312,7 @@ impl Narrow {
                 *last = ahead(last.clone(), at);
             }
             let lanes = Some(Lanes { count, limit: limit.clone() });
-            Addr { tensor: addr.tensor, index, lanes }
+            Addr { tensor: addr.tensor, index, lanes, rows: None }
         };
         Some(self.widths.parts(lanes.count).into_iter().map(part).collect())
     }

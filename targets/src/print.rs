@@ -2,8 +2,8 @@
 //! the Ember artifact's `dlc` dialect.
 
 use crate::dlc::{
-    Action, Addr, Dim, Expr, Lanes, Loop, Program, Purpose, RegisterId, Stmt, Stream, StreamId,
-    StreamKind, TraversalUnit, Type,
+    Action, Addr, Dim, Expr, Lanes, Loop, PRODUCTS, Program, Purpose, RegisterId, Stmt, Stream,
+    StreamId, StreamKind, TraversalUnit, Type,
 };
 use ember_values::layout::{Keep, Layout, WIDTH, quote};
 use ember_values::scalar::{DType, Scalar};
@@ -41,6 +41,12 @@ impl fmt::Display for Type {
             n => write!(f, "{}x{n}", self.dtype),
         }
     }
+}
+
+/// Returns the word for a product of matrices.
+fn product(transposed: bool, adds: bool) -> &'static str {
+    let named = PRODUCTS.iter().find(|(_, t, a)| (*t, *a) == (transposed, adds));
+    named.map_or("?", |(name, ..)| name)
 }
 
 struct Printer<'a> {
@@ -202,17 +208,22 @@ impl Printer<'_> {
     fn addr<I>(&mut self, addr: &Addr<I>, index: impl Fn(&mut Self, &I)) {
         self.out.head(Keep::Fitting, "at");
         self.out.atom(name_at(&self.program.tensors, addr.tensor.index(), |t| &t.name));
-        let last = addr.index.len().saturating_sub(1);
+        let rank = addr.index.len();
         for (at, i) in addr.index.iter().enumerate() {
-            match &addr.lanes {
-                Some(Lanes { count, limit }) if at == last => {
+            let range = match rank - at {
+                1 => &addr.lanes,
+                2 => &addr.rows,
+                _ => &None,
+            };
+            match range {
+                Some(Lanes { count, limit }) => {
                     self.out.head(Keep::Fitting, "lanes");
                     self.out.atom(count.to_string());
                     index(self, limit);
                     index(self, i);
                     self.out.close();
                 }
-                _ => index(self, i),
+                None => index(self, i),
             }
         }
         self.out.close();
@@ -271,8 +282,8 @@ impl Printer<'_> {
                 self.out.head(Keep::Fitting, "prefetch");
                 self.addr(addr, Self::expr);
             }
-            Stmt::Matmul { out, a, b, transposed } => {
-                self.out.head(Keep::Fitting, if *transposed { "matmul_t" } else { "matmul" });
+            Stmt::Matmul { out, a, b, transposed, adds } => {
+                self.out.head(Keep::Fitting, product(*transposed, *adds));
                 for addr in [out, a, b] {
                     if addr.index.is_empty() {
                         let at = addr.tensor.index();

@@ -15,7 +15,7 @@ pub(crate) fn stream_inputs(kind: &StreamKind) -> Vec<StreamId> {
 
 /// Returns the streams of an address.
 pub(crate) fn address_streams(addr: &Addr<StreamId>) -> Vec<StreamId> {
-    addr.index.iter().chain(addr.lanes.iter().map(|l| &l.limit)).copied().collect()
+    addr.expressions().copied().collect()
 }
 
 /// Returns the streams whose elements an action uses.

@@ -15,15 +15,17 @@ use ember_targets::print::print;
 use ember_targets::verify::{Limits, Verified};
 use std::path::Path;
 
-/// The programs of `programs/hand/`, with the folders of their models.
-const PROGRAMS: [(&str, &str); 7] = [
-    ("bigbird", "examples"),
-    ("dlrm_rm3", "examples"),
-    ("fusedmm", "examples"),
-    ("gcn", "examples"),
-    ("graphsage", "examples"),
-    ("MP_com-Youtube", "workloads/MP"),
-    ("MP_web-Google", "workloads/MP"),
+/// The programs of `programs/hand/`, with the files of their models.
+const PROGRAMS: [(&str, &str); 9] = [
+    ("bigbird", "examples/bigbird"),
+    ("bigbird_blocks", "examples/bigbird"),
+    ("dlrm_rm3", "examples/dlrm_rm3"),
+    ("fusedmm", "examples/fusedmm"),
+    ("gcn", "examples/gcn"),
+    ("graphsage", "examples/graphsage"),
+    ("graphsage_blocks", "examples/graphsage"),
+    ("MP_com-Youtube", "workloads/MP/MP_com-Youtube"),
+    ("MP_web-Google", "workloads/MP/MP_web-Google"),
 ];
 
 fn machine() -> Machine {
@@ -43,14 +45,14 @@ fn program(sources: &mut Sources, path: &str) -> Verified {
 #[test]
 fn programs_for_whole_models_compute_them() {
     let mut scratch = 0;
-    for (name, folder) in PROGRAMS {
+    for (name, file) in PROGRAMS {
         let mut sources = Sources::new(Disk);
         let program = program(&mut sources, &format!("programs/hand/{name}.dlc"));
-        assert_eq!(program.name, name);
         scratch += program.tensors.iter().filter(|t| t.purpose == Purpose::Scratch).count();
-        let path = format!("{}/{folder}/{name}.sexp", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/{file}.sexp", env!("CARGO_MANIFEST_DIR"));
         let model = load(&mut sources, Path::new(&path)).expect("loads");
         let model = Model::parse(&sources, model).expect("a model");
+        assert_eq!(program.name, model.name);
         for seed in 1..=3 {
             let case = Case::new(&model, Some(seed), Exactness::Reassoc).expect("data");
             let outcome = simulate(&program, &machine(), &case, CoreKind::OutOfOrder, false)
@@ -188,13 +190,55 @@ fn a_product_of_what_is_no_matrix_of_a_batch_has_a_message() {
         let error = products(statements).expect_err(expected);
         assert!(error.contains(expected), "{expected}: {error}");
     };
-    refused("(matmul (at out 0 0) a b)", "multiplies a part that is no matrix of a batch");
+    let part = "multiplies a part that is neither a matrix of a batch nor a block of one";
+    refused("(matmul (at out 0 0) a b)", part);
+    refused("(matmul (at one (lanes 5 5 0)) (at a 0) (at b 0))", part);
+    refused("(matmul (at out (lanes 2 4 0) 0 (lanes 20 20 0)) (at a 0) (at b 0))", "`lanes`");
     refused("(matmul (at one 0) (at a 0) (at b 0))", "one matrix of what is no batch of matrices");
     refused("(matmul (at out 0) a (at b 0))", "`out` is (5 20), the product (n 5 20)");
     refused("(matmul (at out 0) (at a x) (at b 0))", "an index is f32, and i64 is needed");
     refused("(matmul (at out i) (at a 0) (at b 0))", "`i`");
     refused("(matmul (at out 0) (at a 9) (at b 0))", "a");
     refused("(matmul (at none 0) a b)", "unknown tensor `none`");
+}
+
+#[test]
+fn a_product_may_be_of_blocks() {
+    let rows = "(for i 0 (size n) 1 (for j 0 5 2
+        (matmul (at out i (lanes 2 5 j) (lanes 20 20 0)) (at a i (lanes 2 5 j) (lanes 7 7 0)) (at b i))))";
+    assert_eq!(products(rows), Ok(()));
+    let columns = "(for i 0 (size n) 1 (for j 0 20 8
+        (matmul (at out i (lanes 5 5 0) (lanes 8 20 j)) (at a i) (at b i (lanes 7 9 0) (lanes 8 20 j)))))";
+    assert_eq!(products(columns), Ok(()));
+    // A sum of no products is 0.
+    let zero = "(matmul (at out i) (at a i (lanes 5 5 0) (lanes 7 0 0)) (at b i (lanes 7 0 0) (lanes 20 20 0)))";
+    let added = "(matmul_add (at out i) (at a i (lanes 5 5 0) (lanes 3 7 j)) (at b i (lanes 3 7 j) (lanes 20 20 0)))";
+    let depths = format!("(for i 0 (size n) 1 {zero} (for j 0 7 3 {added}))");
+    assert_eq!(products(&depths), Ok(()));
+    let by_way_of_scratch = "(for i 0 (size n) 1 (for j 0 5 2
+        (matmul (at one (lanes 2 (sub 5 j) 0) (lanes 20 20 0)) (at a i (lanes 2 5 j) (lanes 7 7 0)) (at b i))
+        (matmul (at out i (lanes 2 5 j) (lanes 20 20 0)) (at a i (lanes 2 5 j) (lanes 7 7 0)) (at b i))))";
+    assert_eq!(products(by_way_of_scratch), Ok(()));
+    let wrong = products(&depths.replace("matmul_add", "matmul"));
+    assert!(wrong.is_err_and(|e| e.contains("out")));
+}
+
+#[test]
+fn a_product_of_blocks_that_do_not_fit_has_a_message() {
+    let refused = |statements: &str, expected: &str| {
+        let error = products(statements).expect_err(expected);
+        assert!(error.contains(expected), "{expected}: {error}");
+    };
+    let of = |out: &str, a: &str| {
+        format!("(matmul (at out 0 {out} (lanes 20 20 0)) (at a 0 {a} (lanes 7 7 0)) (at b 0))")
+    };
+    refused(&of("(lanes 2 5 0)", "(lanes 3 5 0)"), "`out` is (2 20), the product (3 20)");
+    refused(&of("(lanes 2 1 0)", "(lanes 2 5 0)"), "multiplies blocks that do not match");
+    refused(&of("(lanes 2 9 4)", "(lanes 2 5 0)"), "reaches index 5 in dimension 1 of `out`");
+    refused(&of("(lanes 2 5 0)", "(lanes 2 0 -1)"), "reaches index -1 in dimension 1 of `a`");
+    refused(&of("(lanes 0 5 0)", "(lanes 0 5 0)"), "no lanes");
+    refused(&of("(lanes 2 5 x)", "(lanes 2 5 0)"), "an index is f32, and i64 is needed");
+    refused("(store (at out 0 (lanes 5 5 0) (lanes 20 20 0)) 1.0)", "`lanes`");
 }
 
 /// Contracts the tensor `t` of a program.
@@ -234,6 +278,11 @@ fn what_is_used_elsewhere_keeps_its_extents() {
         // Another loop reads it, a whole product does, another iteration does, and the number of the iteration changes.
         format!("(for i 0 (size n) 1 (for j 0 4 1 {stored})) {loop_after}"),
         format!("(for i 0 (size n) 1 (for j 0 4 1 {stored})) (matmul out t a)"),
+        // The tensor's first index is none of its own in each iteration, for a block has as many rows as there are.
+        format!(
+            "(for i 0 (size n) 1 (for j 0 4 1 {stored})
+               (matmul (at out i) (at t 0 (lanes 4 4 0) (lanes 4 4 0)) (at a i)))"
+        ),
         format!(
             "(for i 0 (size n) 1 (for j 0 4 1 {stored} (set r (load (at t 0 j (lanes 4 4 0))))))"
         ),

@@ -256,7 +256,7 @@ impl Maker<'_> {
         let lanes =
             (rank > 0 && bool::arbitrary(self.random)).then(|| Lanes { count, limit: index(self) });
         let ty = Type { dtype, lanes: lanes.as_ref().map_or(1, |l| l.count) };
-        (Addr { tensor: TensorId(tensor as u32), index: at, lanes }, ty)
+        (Addr { tensor: TensorId(tensor as u32), index: at, lanes, rows: None }, ty)
     }
 
     fn actions(&mut self, around: &[UnitId]) -> Vec<Action> {
@@ -339,12 +339,24 @@ impl Maker<'_> {
     fn matmul(&mut self) -> Option<Stmt> {
         let tensors: Vec<TensorId> = (0..self.program.tensors.len() as u32).map(TensorId).collect();
         let [out, a, b] = [self.pick(&tensors)?, self.pick(&tensors)?, self.pick(&tensors)?];
-        let transposed = bool::arbitrary(self.random);
-        let [out, a, b] = [out, a, b].map(Addr::whole);
-        let stmt = Stmt::Matmul { out, a, b, transposed };
+        let [transposed, adds] = [0; 2].map(|_| bool::arbitrary(self.random));
+        let [out, a, b] = [out, a, b].map(|tensor| self.matrix(tensor));
+        let stmt = Stmt::Matmul { out, a, b, transposed, adds };
         // Few shapes match, so the verifier itself decides whether these do.
         let alone = Program { main: vec![stmt.clone()], ..self.matrices() };
         well_formed(&alone).is_empty().then_some(stmt)
+    }
+
+    /// Returns a whole tensor or a block of one as an operand of a product.
+    fn matrix(&mut self, tensor: TensorId) -> Addr<Expr> {
+        let mut matrix = Addr::whole(tensor);
+        if self.below(2) == 0 {
+            let mut side = || Some(Lanes { count: 4, limit: self.expr(INDEX, 1) });
+            (matrix.rows, matrix.lanes) = (side(), side());
+            let rank = self.program.tensors[tensor.index()].shape.len();
+            matrix.index = (0..rank).map(|_| self.expr(INDEX, 1)).collect();
+        }
+        matrix
     }
 
     /// Returns a program with only this program's sizes and tensors.

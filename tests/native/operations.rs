@@ -48,6 +48,7 @@ fn program(operation: &Operation<'_>, lanes: u32) -> Program {
         tensor: TensorId(tensor),
         index: vec![Expr::Register(RegisterId(0))],
         lanes: (lanes > 1).then(|| Lanes { count: lanes, limit: constant(ELEMENTS) }),
+        rows: None,
     };
     let [x, y] = [0, 1].map(|tensor| Expr::Load(Box::new(at(tensor))));
     let body = vec![Stmt::Store(at(2), (operation.of)(x, y, lanes))];

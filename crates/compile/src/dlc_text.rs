@@ -22,8 +22,9 @@
 //! STATEMENT  (set REGISTER VALUE)  (pop_operand REGISTER)  (store (at TENSOR VALUE…) VALUE)
 //!            (accumulate OP (at TENSOR VALUE…) VALUE)
 //!            (matmul MATRIX MATRIX MATRIX)  (matmul_t MATRIX MATRIX MATRIX)
+//!            (matmul_add MATRIX MATRIX MATRIX)  (matmul_t_add MATRIX MATRIX MATRIX)
 //!            (for REGISTER LO HI STEP STATEMENT…)  (walk UNIT REGISTER LO HI STEP STATEMENT…)
-//! MATRIX     TENSOR  (at TENSOR VALUE)
+//! MATRIX     TENSOR  (at TENSOR VALUE)  (at TENSOR VALUE… ROWS COLUMNS)
 //! VALUE      REGISTER  INTEGER  (const DTYPE NUMBER)  (size NAME)  (load (at TENSOR VALUE…))
 //!            (OP VALUE VALUE)  (select VALUE VALUE VALUE)  (cast DTYPE VALUE)
 //!            (exp VALUE)  (sqrt VALUE)  (fold OP VALUE)  (broadcast LANES VALUE)
@@ -31,7 +32,7 @@
 //! ```
 //!
 //! The last index of an address may be `(lanes COUNT LIMIT INDEX)`: a run of elements, with those below the limit
-//! active. A type is an element type, followed by the number of lanes if there are several: `f32x16`. Streams are
+//! active. `ROWS` and `COLUMNS` of a block are such runs. A type is an element type, followed by the number of lanes if there are several: `f32x16`. Streams are
 //! defined before they are used; other names may be used anywhere.
 
 mod access;

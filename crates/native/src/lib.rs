@@ -14,7 +14,7 @@
 //! use std::sync::Arc;
 //!
 //! let tensor = TensorDecl { name: "x".into(), dtype: DType::F32, shape: vec![Dim::Const(2)], purpose: Purpose::Output };
-//! let first = Addr { tensor: TensorId(0), index: vec![Expr::Const(Scalar::I64(0))], lanes: None };
+//! let first = Addr { tensor: TensorId(0), index: vec![Expr::Const(Scalar::I64(0))], lanes: None, rows: None };
 //! let program = Program {
 //!     name: "one".into(),
 //!     tensors: vec![tensor],

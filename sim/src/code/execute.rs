@@ -1,10 +1,11 @@
 //! Compiles the execute half to three-address instructions over registers.
 
+use super::matrix::{Chosen, Side};
 use super::{Address, Context, Product, check_index, check_lanes};
 use crate::core::Port;
 use crate::data::raw;
 use crate::error::SimError;
-use ember_targets::dlc::{Expr, Loop, RegisterId, SizeId, Stmt, Type};
+use ember_targets::dlc::{Addr, Expr, Lanes, Loop, RegisterId, SizeId, Stmt, Type};
 use ember_targets::machine::Core;
 use ember_values::scalar::{BinaryOp, Scalar, UnaryOp};
 use std::collections::BTreeSet;
@@ -258,26 +259,43 @@ impl Compiler<'_> {
                 let (addr, _) = self.addr(addr, false)?;
                 self.code.insts.push(Inst::Touch { addr });
             }
-            Stmt::Matmul { out, a, b, transposed } => {
+            Stmt::Matmul { out, a, b, transposed, adds } => {
                 let operands = [out, a, b];
-                let mut chosen = [None; 3];
+                let mut chosen = [const { None }; 3];
                 for (chosen, addr) in chosen.iter_mut().zip(operands) {
-                    if let Some(index) = addr.index.first() {
-                        let reg = self.expr(index, None)?;
-                        check_index(reg.ty, &self.place)?;
-                        let from = self.context.from(addr.tensor, || self.own(index));
-                        *chosen = Some((reg.slot, from));
-                    }
+                    *chosen = self.chosen(addr)?;
                 }
                 let simd = self.core.simd_bytes;
                 let mut product = self.context.product(operands, *transposed, simd, &self.place)?;
                 product.chosen = chosen;
+                product.adds = *adds;
                 self.code.insts.push(Inst::Multiply(Box::new(product)));
             }
             Stmt::For(l) | Stmt::Walk(_, l) => self.repeat(l, statement)?,
         }
         self.owned_by(statement);
         Ok(())
+    }
+
+    /// Computes the part of a tensor that an operand of a product is; `None` for a whole tensor.
+    fn chosen(&mut self, addr: &Addr<Expr>) -> Result<Option<Chosen>, SimError> {
+        let Some(first) = addr.index.first() else { return Ok(None) };
+        let mut slots = Vec::new();
+        for expr in addr.expressions() {
+            let reg = self.expr(expr, None)?;
+            check_index(reg.ty, &self.place)?;
+            slots.push(reg.slot);
+        }
+        let limits = slots.split_off(addr.index.len());
+        let sides = match (&addr.rows, &addr.lanes, &limits[..]) {
+            (Some(rows), Some(columns), &[last_column, last_row]) => {
+                let side = |range: &Lanes<Expr>, limit| Side { count: range.count.into(), limit };
+                Some([side(rows, last_row), side(columns, last_column)])
+            }
+            _ => None,
+        };
+        let from = self.context.from(addr.tensor, || self.own(first));
+        Ok(Some(Chosen { index: slots, sides, from }))
     }
 
     fn repeat(&mut self, l: &Loop, statement: usize) -> Result<(), SimError> {

@@ -1,4 +1,4 @@
-//! Compiles a product of matrices: its tensors, and its blocks on the matrix unit.
+//! Compiles a product of matrices: its tensors, their parts, and the tiles of the matrix unit.
 
 use super::Context;
 use crate::error::SimError;
@@ -6,7 +6,36 @@ use ember_targets::dlc::{Addr, Dim, Expr, TensorDecl, TensorId};
 use ember_values::scalar::DType;
 use std::ops::Range;
 
-/// A product of matrices, or of batches of them, with its blocks.
+/// The part of a tensor that an operand of a product is.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    /// The registers with the indices: the number of a matrix in a batch, or the first element of a block.
+    pub(crate) index: Vec<usize>,
+    /// The rows and columns of a block.
+    pub(crate) sides: Option<[Side; 2]>,
+    /// The first index of the tensor that the first of the indices counts from.
+    pub(crate) from: u64,
+}
+
+/// The rows or the columns of a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Side {
+    /// The most there are.
+    pub(crate) count: u64,
+    /// The register with the index that they stay below.
+    pub(crate) limit: usize,
+}
+
+/// The numbers of rows and columns of a product, and the extent of the folded dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) rows: u64,
+    /// The columns that are computed, which are a part if others are another core's.
+    pub(crate) columns: Range<u64>,
+    pub(crate) depth: u64,
+}
+
+/// A product of matrices, or of batches of them, with its tiles.
 #[derive(Debug)]
 pub(crate) struct Product {
     pub(crate) out: usize,
@@ -19,21 +48,22 @@ pub(crate) struct Product {
     pub(crate) transposed: bool,
     /// True if every batch has its own `b`.
     pub(crate) own_b: bool,
+    /// True if the product is added to what the output holds.
+    pub(crate) adds: bool,
     pub(crate) batches: u64,
-    pub(crate) rows: u64,
-    /// The columns that are computed, and all that rows of the output have.
-    pub(crate) columns: Range<u64>,
-    pub(crate) stride: u64,
-    /// The extent of the folded dimension.
-    pub(crate) depth: u64,
+    /// Of operands that are blocks, the most rows and columns.
+    pub(crate) size: Size,
+    /// The elements from one row of the output and of the operands to the next.
+    pub(crate) strides: [u64; 3],
+    /// The elements from one matrix of a batch to the next.
+    pub(crate) matrices: [u64; 3],
     /// The elements of one vector register: the side of an accumulator tile, and the depth of a step.
     pub(crate) side: u64,
     /// The number of tiles in the rows and in the columns of a block.
     pub(crate) tiles: [u64; 2],
-    /// For the output and the operands, the register with the number of the matrix if it is one of a batch, and the matrix
-    /// that this number counts from.
-    pub(crate) chosen: [Option<(usize, u64)>; 3],
-    /// The first elements of those that are no matrix of a batch.
+    /// The parts that the output and the operands are of their tensors.
+    pub(crate) chosen: [Option<Chosen>; 3],
+    /// The first elements of those that are whole tensors.
     pub(crate) starts: [u64; 3],
     /// The statement, for messages.
     pub(crate) place: String,
@@ -70,17 +100,27 @@ impl Context<'_> {
             return Err(wrong("other types than f32 or f64"));
         }
         let mut shapes = [self.extents(o)?, self.extents(x)?, self.extents(y)?];
-        let mut starts = [0; 3];
-        for ((shape, start), addr) in shapes.iter_mut().zip(&mut starts).zip(operands) {
-            match (addr.index.len(), shape.len()) {
-                (0, _) => {
+        let (mut starts, mut strides, mut matrices) = ([0; 3], [1; 3], [1; 3]);
+        for (at, (shape, addr)) in shapes.iter_mut().zip(operands).enumerate() {
+            if let [.., rows, columns] = shape[..] {
+                (strides[at], matrices[at]) = (columns, rows * columns);
+            }
+            match (&addr.rows, &addr.lanes, addr.index.len(), shape.len()) {
+                (None, None, 0, _) => {
                     let row: u64 = shape.iter().skip(1).product();
-                    *start = self.from(addr.tensor, || true) * row;
+                    starts[at] = self.from(addr.tensor, || true) * row;
                 }
-                (1, 3) => {
+                (None, None, 1, 3) => {
                     shape.remove(0);
                 }
-                _ => return Err(wrong("one matrix of what is no batch of matrices")),
+                (Some(rows), Some(columns), given, rank @ (2 | 3)) if given == rank => {
+                    *shape = vec![rows.count.into(), columns.count.into()];
+                }
+                _ => {
+                    return Err(wrong(
+                        "a part that is neither a matrix of a batch nor a block of one",
+                    ));
+                }
             }
         }
         let [o_shape, a_shape, b_shape] = shapes;
@@ -93,8 +133,8 @@ impl Context<'_> {
         if !fits || o_shape != [batch, &[*rows, columns]].concat() {
             return Err(wrong("shapes that do not match"));
         }
-        let (stride, all) = (columns, 0..columns);
-        let columns = self.columns.map_or(all, |own| own.start.min(stride)..own.end.min(stride));
+        let within = |part: &Range<u64>| part.start.min(columns)..part.end.min(columns);
+        let columns = self.columns.map_or(0..columns, within);
         let (side, tiles) = blocks(simd_bytes, dtype, columns.end - columns.start);
         // Batches that share `b` are rows of one product.
         let all: u64 = batch.iter().product();
@@ -107,14 +147,14 @@ impl Context<'_> {
             computed: self.values.has(dtype),
             transposed,
             own_b: !own.is_empty(),
+            adds: false,
             batches,
-            rows,
-            columns,
-            stride,
-            depth: *depth,
+            size: Size { rows, columns, depth: *depth },
+            strides,
+            matrices,
             side,
             tiles,
-            chosen: [None; 3],
+            chosen: [const { None }; 3],
             starts,
             place: place.to_owned(),
         })

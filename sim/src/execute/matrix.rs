@@ -1,12 +1,12 @@
-//! The matrix unit: products of whole matrices by outer products of vector registers.
+//! The matrix unit: products of matrices by outer products of vector registers.
 //!
 //! A block of the output stays in accumulator tiles while the unit walks the folded dimension, one register per step. A
 //! step loads both operands through the core's caches and forms outer products; the last step is followed by the
-//! stores. Each of these is a micro-operation in the core's pipeline, so that the reorder buffer, the ports and the
+//! stores; if the product is added to what the output holds, the first one is after loads of that. Each of these is a micro-operation in the core's pipeline, so that the reorder buffer, the ports and the
 //! caches limit the unit like everything else. Vectors along the folded dimension are transposed first, by one
 //! permutation each. Operands are read in place: they are neither packed nor blocked for the caches.
 
-use crate::code::Product;
+use crate::code::{Chosen, Product, Size};
 use crate::core::{Port, Ready};
 use crate::data::Held;
 use crate::error::SimError;
@@ -22,6 +22,7 @@ pub(super) struct Multiplication {
     depth: u64,
     /// The first elements of the output and of the operands.
     first: [u64; 3],
+    size: Size,
     /// The ready time of each tile of the block.
     tiles: Vec<Ready>,
     /// `None` if they are not computed.
@@ -58,45 +59,46 @@ struct Step {
 }
 
 impl Multiplication {
-    fn new(product: &Product, first: [u64; 3]) -> Multiplication {
+    fn new(product: &Product, first: [u64; 3], size: Size) -> Multiplication {
         let values = product.computed.then(|| match product.dtype {
             DType::F64 => Values::F64(Block::default()),
             _ => Values::F32(Block::default()),
         });
         let tiles = vec![Ready::default(); product.tiles.iter().product::<u64>() as usize];
-        let column = product.columns.start;
-        Multiplication { batch: 0, row: 0, column, depth: 0, first, tiles, values }
+        let column = size.columns.start;
+        Multiplication { batch: 0, row: 0, column, depth: 0, first, size, tiles, values }
     }
 
     /// Returns the next step; `None` after the last.
     fn step(&self, product: &Product) -> Option<Step> {
         let [rows, columns] = product.block();
-        let some = self.batch < product.batches && product.rows > 0 && !product.columns.is_empty();
+        let Size { rows: all, columns: own, depth } = &self.size;
+        let some = self.batch < product.batches && *all > 0 && !own.is_empty();
         some.then(|| Step {
             batch: self.batch,
             row: self.row,
-            rows: rows.min(product.rows - self.row),
+            rows: rows.min(all - self.row),
             column: self.column,
-            columns: columns.min(product.columns.end - self.column),
+            columns: columns.min(own.end - self.column),
             depth: self.depth,
-            depths: product.side.min(product.depth - self.depth),
+            depths: product.side.min(depth - self.depth),
             first: self.first,
         })
     }
 
     /// Advances to the next step. Returns true if the block is complete.
-    fn advance(&mut self, product: &Product, step: &Step) -> bool {
+    fn advance(&mut self, step: &Step) -> bool {
         self.depth += step.depths;
-        if self.depth < product.depth {
+        if self.depth < self.size.depth {
             return false;
         }
         self.depth = 0;
         self.column += step.columns;
-        if self.column >= product.columns.end {
-            self.column = product.columns.start;
+        if self.column >= self.size.columns.end {
+            self.column = self.size.columns.start;
             self.row += step.rows;
         }
-        if self.row >= product.rows {
+        if self.row >= self.size.rows {
             self.row = 0;
             self.batch += 1;
         }
@@ -107,23 +109,20 @@ impl Multiplication {
 impl Product {
     /// Returns the position of row `row` of the left operand at the step's depth.
     fn a_at(&self, step: &Step, row: u64) -> u64 {
-        step.first[1] + (step.batch * self.rows + row) * self.depth + step.depth
+        step.first[1] + step.batch * self.matrices[1] + row * self.strides[1] + step.depth
     }
 
     /// Returns a position in the right operand: at depth `outer` and the step's first column, or, if it is transposed,
     /// at column `outer` and the step's first depth.
     fn b_at(&self, step: &Step, outer: u64) -> u64 {
-        let own = if self.own_b { step.batch * self.depth * self.stride } else { 0 };
-        let batch = step.first[2] + own;
-        match self.transposed {
-            true => batch + outer * self.depth + step.depth,
-            false => batch + outer * self.stride + step.column,
-        }
+        let own = if self.own_b { step.batch * self.matrices[2] } else { 0 };
+        let inner = if self.transposed { step.depth } else { step.column };
+        step.first[2] + own + outer * self.strides[2] + inner
     }
 
     /// Returns the position of a row of the output at the step's first column.
     fn out_at(&self, step: &Step, row: u64) -> u64 {
-        step.first[0] + (step.batch * self.rows + row) * self.stride + step.column
+        step.first[0] + step.batch * self.matrices[0] + row * self.strides[0] + step.column
     }
 }
 
@@ -133,9 +132,9 @@ impl Sim<'_> {
         let mut at = match self.execution.product.take() {
             Some(at) => at,
             None => {
-                let first = self.first(product)?;
+                let (first, size) = self.placed(product)?;
                 self.core.wait(self.core.clock + self.machine.matrix.startup_cycles, None);
-                Box::new(Multiplication::new(product, first))
+                Box::new(Multiplication::new(product, first, size))
             }
         };
         let Some(step) = at.step(product) else { return Ok(true) };
@@ -145,7 +144,7 @@ impl Sim<'_> {
             None => {}
         }
         self.step_time(product, &step, &mut at.tiles);
-        if at.advance(product, &step) {
+        if at.advance(&step) {
             self.store_time(product, &step, &mut at.tiles);
             let out = &mut self.tensors[product.out];
             match &mut at.values {
@@ -159,26 +158,80 @@ impl Sim<'_> {
         Ok(done)
     }
 
-    /// Returns the first elements of the output and of the operands of a product.
-    fn first(&self, product: &Product) -> Result<[u64; 3], SimError> {
-        let Product { rows, stride, depth, .. } = *product;
-        let sizes = [rows * stride, rows * depth, depth * stride];
+    /// Returns the first elements of the output and of the operands of a product, and its size.
+    fn placed(&self, product: &Product) -> Result<([u64; 3], Size), SimError> {
         let mut first = product.starts;
+        // Of the output, the left and the right operand, the rows and columns of those that are blocks.
+        let mut sides: [Option<[u64; 2]>; 3] = [None; 3];
         for (at, tensor) in [product.out, product.a, product.b].into_iter().enumerate() {
-            let Some((slot, from)) = product.chosen[at] else { continue };
-            // As an unsigned number, a negative one is above every extent.
-            let matrix = self.execution.lanes[slot].wrapping_add(from);
-            let extent = self.tensors[tensor].shape.first().copied().unwrap_or(0);
-            if matrix >= extent {
+            let Some(chosen) = &product.chosen[at] else { continue };
+            let lanes = &self.execution.lanes;
+            let index: Vec<u64> = chosen.index.iter().map(|slot| lanes[*slot]).collect();
+            let rank = index.len();
+            if let Some(own) = &chosen.sides {
+                let active = |dimension: usize| {
+                    let own = &own[dimension + 2 - rank];
+                    let left = (lanes[own.limit] as i64).saturating_sub(index[dimension] as i64);
+                    left.clamp(0, own.count as i64) as u64
+                };
+                sides[at] = Some([active(rank - 2), active(rank - 1)]);
+            }
+            first[at] = self.first(product, chosen, tensor, &index, sides[at])?;
+        }
+        let Size { rows, columns, depth } = product.size.clone();
+        let [out, a, b] = sides;
+        let b = b.map(|[x, y]| if product.transposed { [y, x] } else { [x, y] });
+        // Operands that are no blocks are as large as the blocks may be.
+        let all = |declared: u64, blocks: [Option<u64>; 2]| {
+            let [one, other] = blocks.map(|block| block.unwrap_or(declared));
+            (one == other).then_some(one)
+        };
+        let rows = all(rows, [out, a].map(|side| side.map(|[rows, _]| rows)));
+        let depth = all(depth, [a.map(|[_, depth]| depth), b.map(|[depth, _]| depth)]);
+        let own = all(columns.end, [out, b].map(|side| side.map(|[_, columns]| columns)));
+        match (rows, own, depth) {
+            (Some(rows), Some(end), Some(depth)) => {
+                Ok((first, Size { rows, columns: columns.start..end, depth }))
+            }
+            _ => {
+                let place = &product.place;
+                Err(SimError::invalid(format!("{place} multiplies blocks that do not match")))
+            }
+        }
+    }
+
+    /// Returns the first element of a part of a tensor, of which `active` are the rows and columns if it is a block.
+    fn first(
+        &self,
+        product: &Product,
+        chosen: &Chosen,
+        tensor: usize,
+        index: &[u64],
+        active: Option<[u64; 2]>,
+    ) -> Result<u64, SimError> {
+        let held = &self.tensors[tensor];
+        let rank = index.len();
+        let mut first = 0;
+        for (dimension, extent) in held.shape.iter().enumerate() {
+            let given = index.get(dimension).copied().unwrap_or(0);
+            let from = if dimension == 0 { chosen.from } else { 0 };
+            let count = match active {
+                Some(active) if dimension + 2 >= rank => active[dimension + 2 - rank],
+                _ => 1,
+            };
+            // As an unsigned number, a negative index is above every extent.
+            let at = given.wrapping_add(from);
+            let last = at.wrapping_add(count).wrapping_sub(1);
+            if count > 0 && (at >= *extent || last >= *extent) {
                 return Err(SimError::OutOfBounds {
-                    tensor: self.tensors[tensor].name.clone(),
+                    tensor: held.name.clone(),
                     place: product.place.clone(),
-                    index: matrix as i64,
-                    dimension: 0,
-                    extent,
+                    index: if at >= *extent { at } else { last } as i64,
+                    dimension,
+                    extent: *extent,
                 });
             }
-            first[at] = matrix * sizes[at];
+            first = first * extent + if count > 0 { at } else { 0 };
         }
         Ok(first)
     }
@@ -204,6 +257,9 @@ impl Sim<'_> {
             }
         }
         let down = step.rows.div_ceil(product.side) as usize;
+        if product.adds && step.depth == 0 {
+            self.load_tiles(product, step, tiles);
+        }
         let latency = self.machine.matrix.product_latency;
         for depth in 0..step.depths {
             if !product.transposed {
@@ -222,6 +278,19 @@ impl Sim<'_> {
             }
         }
         self.memory.counters.macs += step.rows * step.columns * step.depths;
+    }
+
+    /// Schedules the loads of what the output holds of a block, tile row by tile row.
+    fn load_tiles(&mut self, product: &Product, step: &Step, tiles: &mut [Ready]) {
+        for row in 0..step.rows {
+            let at = product.out_at(step, step.row + row);
+            for first in (0..step.columns).step_by(product.side as usize) {
+                let tile = (row / product.side * product.tiles[1] + first / product.side) as usize;
+                let n = product.side.min(step.columns - first);
+                let loaded = self.load_vector(product.out, at + first, n);
+                tiles[tile] = tiles[tile].max(loaded);
+            }
+        }
     }
 
     /// Schedules the stores of a block, tile row by tile row, and clears its tiles.
@@ -289,12 +358,18 @@ real!(f32, u32);
 real!(f64, u64);
 
 impl<T: Real> Block<T> {
-    /// Adds a step's outer products to the sums, which start from +0.0.
+    /// Adds a step's outer products to the sums, which start from +0.0 or from what the output holds.
     fn step(&mut self, product: &Product, step: &Step, tensors: &[Held]) {
         let (columns, depths) = (step.columns as usize, step.depths as usize);
         if step.depth == 0 {
             self.sums.clear();
             self.sums.resize(step.rows as usize * columns, T::default());
+            if product.adds {
+                for (sums, row) in self.sums.chunks_exact_mut(columns).zip(step.row..) {
+                    let at = product.out_at(step, row);
+                    read(&tensors[product.out], at, &mut self.lanes, sums.iter_mut());
+                }
+            }
         }
         self.a.resize(step.rows as usize * depths, T::default());
         self.b.resize(depths * columns, T::default());

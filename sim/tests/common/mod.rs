@@ -217,14 +217,14 @@ impl Builder {
 
     pub fn load(&mut self, tensor: TensorId, index: Vec<StreamId>, hint: Hint) -> StreamId {
         let dtype = self.0.tensors[tensor.index()].dtype;
-        let addr = Addr { tensor, index, lanes: None };
+        let addr = Addr { tensor, index, lanes: None, rows: None };
         self.stream(Type::scalar(dtype), StreamKind::Mem { addr, hint })
     }
 
     /// Adds a stream that loads a run of a row of the table.
     pub fn row(&mut self, row: StreamId, e: StreamId, count: u32, limit: StreamId) -> StreamId {
         let lanes = Some(Lanes { count, limit });
-        let addr = Addr { tensor: TABLE, index: vec![row, e], lanes };
+        let addr = Addr { tensor: TABLE, index: vec![row, e], lanes, rows: None };
         self.stream(f32s(count), StreamKind::Mem { addr, hint: Hint::Temporal })
     }
 
@@ -300,7 +300,7 @@ pub fn int(n: i64) -> Expr {
 
 pub fn out(b: Expr, e: Expr, lanes: u32) -> Addr<Expr> {
     let lanes = (lanes > 1).then_some(Lanes { count: lanes, limit: Expr::Size(DIM) });
-    Addr { tensor: OUT, index: vec![b, e], lanes }
+    Addr { tensor: OUT, index: vec![b, e], lanes, rows: None }
 }
 
 pub fn add_to(b: RegisterId, e: RegisterId, lanes: u32, value: RegisterId) -> Stmt {
@@ -419,10 +419,15 @@ pub fn coupled(lanes: u32) -> Program {
     let mut p = Builder::new("coupled");
     let (rb, rl, re) = (p.register("b", I64), p.register("l", I64), p.register("e", I64));
     let row = p.register("row", I64);
-    let load = |tensor, index| Expr::Load(Box::new(Addr { tensor, index, lanes: None }));
+    let load =
+        |tensor, index| Expr::Load(Box::new(Addr { tensor, index, lanes: None, rows: None }));
     let limit = (lanes > 1).then_some(Lanes { count: lanes, limit: Expr::Size(DIM) });
-    let value =
-        Expr::Load(Box::new(Addr { tensor: TABLE, index: vec![reg(row), reg(re)], lanes: limit }));
+    let value = Expr::Load(Box::new(Addr {
+        tensor: TABLE,
+        index: vec![reg(row), reg(re)],
+        lanes: limit,
+        rows: None,
+    }));
     let elements = Loop {
         var: re,
         lo: int(0),

@@ -95,8 +95,7 @@ pub(super) fn registers(stmt: &Stmt, found: &mut BTreeSet<RegisterId>) {
 }
 
 fn in_addr(addr: &Addr<Expr>, found: &mut BTreeSet<RegisterId>) {
-    let limits = addr.lanes.iter().map(|lanes| &lanes.limit);
-    addr.index.iter().chain(limits).for_each(|index| in_expr(index, found));
+    addr.expressions().for_each(|index| in_expr(index, found));
 }
 
 /// Collects the registers of an expression.

@@ -224,7 +224,12 @@ impl Fuser {
             seen.read.extend([a, b]);
             for tensor in [out, a, b] {
                 let index = vec![Expr::Register(var)];
-                seen.accesses.entry(tensor).or_default().push(Addr { tensor, index, lanes: None });
+                seen.accesses.entry(tensor).or_default().push(Addr {
+                    tensor,
+                    index,
+                    lanes: None,
+                    rows: None,
+                });
             }
         }
         all.remove(&var);
@@ -356,8 +361,7 @@ fn rename_in(stmt: &mut Stmt, from: RegisterId, to: RegisterId) {
 }
 
 fn in_addr(addr: &mut Addr<Expr>, from: RegisterId, to: RegisterId) {
-    let limits = addr.lanes.iter_mut().map(|lanes| &mut lanes.limit);
-    addr.index.iter_mut().chain(limits).for_each(|index| in_expr(index, from, to));
+    addr.expressions_mut().for_each(|index| in_expr(index, from, to));
 }
 
 fn in_expr(expr: &mut Expr, from: RegisterId, to: RegisterId) {

@@ -107,8 +107,7 @@ impl Seen {
     fn store(&mut self, addr: &Addr<Expr>, value: &Expr) {
         self.written.insert(addr.tensor);
         self.accesses.entry(addr.tensor).or_default().push(addr.clone());
-        let limits = addr.lanes.iter().map(|lanes| &lanes.limit);
-        addr.index.iter().chain(limits).for_each(|index| self.value(index));
+        addr.expressions().for_each(|index| self.value(index));
         self.value(value);
     }
 

@@ -69,7 +69,10 @@ impl Writer<'_> {
             Stmt::Store(addr, value) => self.store(addr, value),
             Stmt::Accumulate(op, addr, value) => self.accumulate(*op, addr, value),
             Stmt::Prefetch(addr) => self.prefetch(addr),
-            Stmt::Matmul { out, a, b, transposed } => self.matmul([out, a, b], *transposed),
+            Stmt::Matmul { out, a, b, transposed, adds: false } => {
+                self.matmul([out, a, b], *transposed)
+            }
+            Stmt::Matmul { .. } => Err(Error::Blocks),
             Stmt::For(counted) | Stmt::Walk(_, counted) => self.counted(counted, block),
         }
     }
@@ -205,6 +208,9 @@ impl Writer<'_> {
     fn matmul(&mut self, operands: [&Addr<Expr>; 3], transposed: bool) -> Result<(), Error> {
         let mut chosen = [None, None, None];
         for (chosen, addr) in chosen.iter_mut().zip(operands) {
+            if addr.rows.is_some() {
+                return Err(Error::Blocks);
+            }
             *chosen = match addr.index.first() {
                 Some(index) => Some(self.value(index)?.text()),
                 None => None,

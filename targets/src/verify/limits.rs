@@ -136,8 +136,7 @@ impl<'a> Liveness<'a> {
     }
 
     fn addr(&mut self, addr: &Addr<Expr>) {
-        addr.index.iter().for_each(|i| self.expr(i));
-        addr.lanes.iter().for_each(|l| self.expr(&l.limit));
+        addr.expressions().for_each(|i| self.expr(i));
     }
 
     fn expr(&mut self, expr: &Expr) {

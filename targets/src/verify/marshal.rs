@@ -398,8 +398,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn reads_address(&mut self, addr: &Addr<Expr>, place: &Place) {
-        addr.index.iter().for_each(|i| self.reads(i, place));
-        addr.lanes.iter().for_each(|l| self.reads(&l.limit, place));
+        addr.expressions().for_each(|i| self.reads(i, place));
     }
 
     /// Reports registers that an expression reads before they are set on every path.

@@ -183,8 +183,9 @@ fn effects(body: &[Stmt], epoch: &mut Footprint) {
                 epoch.reads.insert(addr.tensor);
                 reads_index(addr, epoch);
             }
-            Stmt::Matmul { out, a, b, .. } => {
+            Stmt::Matmul { out, a, b, adds, .. } => {
                 epoch.writes.insert(out.tensor);
+                epoch.reads.extend(adds.then_some(out.tensor));
                 epoch.reads.extend([a.tensor, b.tensor]);
                 [out, a, b].into_iter().for_each(|addr| reads_index(addr, epoch));
             }
@@ -198,8 +199,7 @@ fn effects(body: &[Stmt], epoch: &mut Footprint) {
 }
 
 fn reads_index(addr: &Addr<Expr>, epoch: &mut Footprint) {
-    addr.index.iter().for_each(|i| reads(i, epoch));
-    addr.lanes.iter().for_each(|l| reads(&l.limit, epoch));
+    addr.expressions().for_each(|i| reads(i, epoch));
 }
 
 fn reads(expr: &Expr, epoch: &mut Footprint) {

@@ -217,6 +217,12 @@ impl Checker<'_, '_> {
         } else if addr.lanes.is_some() && rank == 0 {
             self.structure(place, format!("`{}` has no dimension to run along", tensor.name));
         }
+        if addr.rows.is_some() {
+            self.structure(
+                place,
+                format!("`{}` is taken by rows outside of a product", tensor.name),
+            );
+        }
         if addr.lanes.as_ref().is_some_and(|l| l.count == 0) {
             self.structure(place, "a run has at least one lane");
         }
@@ -345,16 +351,7 @@ impl Checker<'_, '_> {
                 }
                 Stmt::Prefetch(addr) => self.address_exprs(addr, &place),
                 Stmt::Matmul { out, a, b, .. } => {
-                    for addr in [out, a, b] {
-                        self.tensor(addr.tensor, &place);
-                        addr.index.iter().for_each(|i| self.expr(i, &place));
-                        if addr.index.len() > 1 || addr.lanes.is_some() {
-                            self.structure(
-                                &place,
-                                "multiplies a part that is no matrix of a batch",
-                            );
-                        }
-                    }
+                    [out, a, b].into_iter().for_each(|addr| self.matrix(addr, &place));
                 }
                 Stmt::For(counted) | Stmt::Walk(_, counted) => {
                     if let Stmt::Walk(unit, _) = stmt {
@@ -375,8 +372,27 @@ impl Checker<'_, '_> {
 
     fn address_exprs(&mut self, addr: &Addr<Expr>, place: &Place) {
         self.address(addr, place);
-        addr.index.iter().for_each(|i| self.expr(i, place));
-        addr.lanes.iter().for_each(|l| self.expr(&l.limit, place));
+        addr.expressions().for_each(|i| self.expr(i, place));
+    }
+
+    /// Checks an operand of a product: a tensor, one matrix of a batch, or a block of a matrix.
+    fn matrix(&mut self, addr: &Addr<Expr>, place: &Place) {
+        self.tensor(addr.tensor, place);
+        addr.expressions().for_each(|i| self.expr(i, place));
+        let rank = self.program.tensors.get(addr.tensor.index()).map_or(0, |t| t.shape.len());
+        let fits = match (&addr.rows, &addr.lanes) {
+            (None, None) => addr.index.len() <= 1,
+            (Some(rows), Some(columns)) => {
+                let some = rows.count > 0 && columns.count > 0;
+                some && matches!(rank, 2 | 3) && addr.index.len() == rank
+            }
+            _ => false,
+        };
+        if !fits {
+            let message =
+                "multiplies a part that is neither a matrix of a batch nor a block of one";
+            self.structure(place, message);
+        }
     }
 
     fn expr(&mut self, expr: &Expr, place: &Place) {

@@ -7,6 +7,7 @@ use crate::dlc::{
     Action, Addr, Dim, Expr, Loop, Program, Stmt, Stream, StreamId, StreamKind, TensorDecl, Type,
 };
 use ember_values::scalar::DType;
+use std::borrow::Cow;
 
 /// Checks every type. Ids must be valid.
 pub fn check(program: &Program, errors: &mut Errors) {
@@ -65,17 +66,18 @@ impl Checker<'_, '_> {
     /// Checks a product of matrices: one arithmetic floating-point type, declared shapes that match, and an output that
     /// is neither operand.
     fn matmul(&mut self, operands: [&Addr<Expr>; 3], transposed: bool, place: &Place) {
-        for index in operands.iter().flat_map(|addr| &addr.index) {
-            if let Some(ty) = self.expr(index, place) {
-                self.same(ty, INDEX, "an index", place);
-            }
-        }
+        operands.iter().for_each(|addr| self.expr_addr(addr, place));
         let [out, a, b] = operands.map(|addr| addr.tensor);
         let [o, x, y] = [out, a, b].map(|id| &self.program.tensors[id.index()]);
         let shapes = operands.map(|addr| {
+            if let (Some(rows), Some(columns)) = (&addr.rows, &addr.lanes) {
+                let sides = [rows, columns].map(|side| Dim::Const(side.count.into()));
+                return Some(Cow::Owned(sides.to_vec()));
+            }
             // Only a batch has matrices that an index chooses from.
             let shape = self.program.tensors[addr.tensor.index()].shape.as_slice();
-            shape.get(addr.index.len()..).filter(|rest| addr.index.is_empty() || rest.len() == 2)
+            let rest = shape.get(addr.index.len()..);
+            rest.filter(|rest| addr.index.is_empty() || rest.len() == 2).map(Cow::Borrowed)
         });
         let computed = x.dtype.is_float() && !x.dtype.is_storage();
         if !o.writable() {
@@ -91,11 +93,11 @@ impl Checker<'_, '_> {
             self.wrong(place, message);
             return;
         }
-        let [Some(made), Some(left), Some(right)] = shapes else {
+        let [Some(made), Some(left), Some(right)] = &shapes else {
             return self.wrong(place, "multiplies one matrix of what is no batch of matrices");
         };
         if let Some(product) = product(left, right, transposed) {
-            if product != made {
+            if product != **made {
                 let (name, declared) = (&o.name, self.shape(made));
                 let message =
                     format!("`{name}` is {declared}, the product {}", self.shape(&product));
@@ -227,7 +229,7 @@ impl Checker<'_, '_> {
                     }
                 }
                 Stmt::Prefetch(addr) => self.expr_addr(addr, &place),
-                Stmt::Matmul { out, a, b, transposed } => {
+                Stmt::Matmul { out, a, b, transposed, .. } => {
                     self.matmul([out, a, b], *transposed, &place);
                 }
                 Stmt::For(counted) | Stmt::Walk(_, counted) => self.counted(counted, &place),
@@ -247,7 +249,7 @@ impl Checker<'_, '_> {
     }
 
     fn expr_addr(&mut self, addr: &Addr<Expr>, place: &Place) {
-        for index in addr.index.iter().chain(addr.lanes.iter().map(|l| &l.limit)) {
+        for index in addr.expressions() {
             if let Some(ty) = self.expr(index, place) {
                 self.same(ty, INDEX, "an index", place);
             }

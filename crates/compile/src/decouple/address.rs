@@ -120,7 +120,7 @@ impl Lowering<'_> {
             return Err(self.terms.error(id, "its indices have different numbers of lanes"));
         }
         let spread = if lanes.is_some() { None } else { spread };
-        Ok((Addr { tensor, index, lanes }, Type { dtype, lanes: count }, spread))
+        Ok((Addr { tensor, index, lanes, rows: None }, Type { dtype, lanes: count }, spread))
     }
 
     fn index(&mut self, id: Id) -> Result<Index, DecoupleError> {

@@ -47,7 +47,7 @@ impl Lowering<'_> {
             }
             Some(Form::Product { out, factors: [a, b], transposed }) => {
                 let (out, a, b) = (self.matrix(out)?, self.matrix(a)?, self.matrix(b)?);
-                self.block.push(Stmt::Matmul { out, a, b, transposed });
+                self.block.push(Stmt::Matmul { out, a, b, transposed, adds: false });
                 Ok(())
             }
             Some(Form::Loop(own)) if own.folds.is_none() => {

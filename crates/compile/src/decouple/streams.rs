@@ -117,8 +117,7 @@ impl Lowering<'_> {
         address: Id,
     ) -> Result<(StreamId, Option<u32>), DecoupleError> {
         let (addr, ty, spread) = self.stream_address(address)?;
-        let uses: Vec<StreamId> =
-            addr.index.iter().chain(addr.lanes.iter().map(|l| &l.limit)).copied().collect();
+        let uses: Vec<StreamId> = addr.expressions().copied().collect();
         let innermost = self.innermost_of(&uses);
         let name = self.program.tensors[addr.tensor.index()].name.clone();
         let loaded = self.intern(&name, ty, StreamKind::Mem { addr, hint }, innermost);
@@ -133,7 +132,8 @@ impl Lowering<'_> {
     ) -> Result<(Addr<StreamId>, Type, Option<u32>), DecoupleError> {
         let (tensor, indices) = self.full_address(id)?;
         let dtype = self.program.tensors[tensor.index()].dtype;
-        let mut addr = Addr { tensor, index: Vec::with_capacity(indices.len()), lanes: None };
+        let mut addr =
+            Addr { tensor, index: Vec::with_capacity(indices.len()), lanes: None, rows: None };
         let mut spread = None;
         let last = indices.len().saturating_sub(1);
         for (at, &i) in indices.iter().enumerate() {

@@ -4,7 +4,7 @@ use super::reader::{Forms, Reader};
 use ember_language::diagnostic::Diagnostic;
 use ember_language::sexp::Sexp;
 use ember_targets::dlc::{
-    Addr, Case, Expr, Loop, Register, RegisterId, SizeId, Stmt, TensorId, UnitId,
+    Addr, Case, Expr, Loop, PRODUCTS, Register, RegisterId, SizeId, Stmt, TensorId, UnitId,
 };
 use ember_targets::verify::{Part, Place};
 use ember_values::scalar::{BinaryOp, Scalar, UnaryOp};
@@ -27,6 +27,8 @@ pub const STATEMENTS: Forms = Forms {
         "(prefetch (at TENSOR VALUE…))",
         "(matmul OUT A B)",
         "(matmul_t OUT A B)",
+        "(matmul_add OUT A B)",
+        "(matmul_t_add OUT A B)",
         "(for REGISTER LO HI STEP STATEMENT…)",
         "(walk UNIT REGISTER LO HI STEP STATEMENT…)",
     ],
@@ -121,10 +123,11 @@ impl Reader {
                 let [addr] = self.items(sexp, items)?;
                 self.addr(addr, Self::value).map(Stmt::Prefetch)
             }
-            "matmul" | "matmul_t" => {
+            "matmul" | "matmul_t" | "matmul_add" | "matmul_t_add" => {
                 let [out, a, b] = self.items(sexp, items)?;
                 let [out, a, b] = [out, a, b].map(|operand| self.matrix(operand));
-                Some(Stmt::Matmul { out: out?, a: a?, b: b?, transposed: head == "matmul_t" })
+                let (_, transposed, adds) = *PRODUCTS.iter().find(|(name, ..)| *name == head)?;
+                Some(Stmt::Matmul { out: out?, a: a?, b: b?, transposed, adds })
             }
             "for" => {
                 let ([var, lo, hi, step], body) = self.leading(sexp, items)?;
@@ -139,10 +142,10 @@ impl Reader {
         }
     }
 
-    /// Reads an operand of a product: a tensor, or the address of one matrix of a batch.
+    /// Reads an operand of a product: a tensor, the address of one matrix of a batch, or that of a block.
     fn matrix(&mut self, sexp: &Sexp) -> Option<Addr<Expr>> {
         match sexp.form() {
-            Some(_) => self.addr(sexp, Self::value),
+            Some(_) => self.part(sexp, 2, Self::value),
             None => self.resolve(Part::Tensor, sexp).map(TensorId).map(Addr::whole),
         }
     }

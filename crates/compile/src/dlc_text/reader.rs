@@ -280,19 +280,33 @@ impl Reader {
         sexp: &Sexp,
         index: impl Fn(&mut Self, &Sexp) -> Option<I>,
     ) -> Option<Addr<I>> {
+        self.part(sexp, 1, index)
+    }
+
+    /// Reads the same, where as many of the last indices may be `(lanes COUNT LIMIT INDEX)`: one, or two of a block of a matrix.
+    pub fn part<I>(
+        &mut self,
+        sexp: &Sexp,
+        ranges: usize,
+        index: impl Fn(&mut Self, &Sexp) -> Option<I>,
+    ) -> Option<Addr<I>> {
         let (_, items) = self.form(sexp, &ADDRESS)?;
         let ([tensor], indices) = self.leading(sexp, items)?;
         let tensor = self.resolve(Part::Tensor, tensor).map(TensorId);
-        let mut addr = Addr { tensor: tensor?, index: Vec::new(), lanes: None };
-        let last = indices.len().saturating_sub(1);
+        let mut addr = Addr { tensor: tensor?, index: Vec::new(), lanes: None, rows: None };
         for (at, i) in indices.iter().enumerate() {
             match i.form() {
-                Some(("lanes", items)) if at == last => {
+                Some(("lanes", items)) if indices.len() - at <= ranges => {
                     let [count, limit, base] = self.items(i, items)?;
                     let count = self.lanes(count);
                     let limit = index(self, limit);
                     let base = index(self, base);
-                    addr.lanes = Some(Lanes { count: count?, limit: limit? });
+                    let range = Some(Lanes { count: count?, limit: limit? });
+                    if at + 1 == indices.len() {
+                        addr.lanes = range;
+                    } else {
+                        addr.rows = range;
+                    }
                     addr.index.push(base?);
                 }
                 _ => addr.index.push(index(self, i)?),

@@ -62,7 +62,11 @@ impl Writer<'_> {
                 self.store(addr, &place, &after)?;
             }
             Stmt::Prefetch(addr) => self.prefetch(addr)?,
-            Stmt::Matmul { out, a, b, transposed } => {
+            Stmt::Matmul { out, a, b, transposed, adds } => {
+                if *adds || [out, a, b].iter().any(|addr| addr.rows.is_some()) {
+                    let product = "a product of blocks, or one that is added to its output";
+                    return Err(NoDialect(product.to_owned()));
+                }
                 if [out, a, b].iter().any(|addr| !addr.index.is_empty()) {
                     let mut operands = Vec::new();
                     for addr in [out, a, b] {

@@ -170,7 +170,7 @@ impl<'a> Halves<'_, 'a> {
                 Some(Lanes { count, limit: self.limit(operation, index.last().copied())? })
             }
         };
-        Ok(Addr { tensor, index, lanes })
+        Ok(Addr { tensor, index, lanes, rows: None })
     }
 
     /// Returns the stream that lanes end below: the end of the unit that the last index counts, or the number that the text

@@ -128,7 +128,7 @@ impl<'a> Halves<'_, 'a> {
         let (out, a, b) = (tensors[0], tensors[1], tensors[2]);
         self.stores(out);
         let [out, a, b] = [out, a, b].map(Addr::whole);
-        Ok(Stmt::Matmul { out, a, b, transposed })
+        Ok(Stmt::Matmul { out, a, b, transposed, adds: false })
     }
 
     /// Reads a product of matrices, of which some are each one of a batch: behind its memory stands its index.
@@ -147,14 +147,14 @@ impl<'a> Halves<'_, 'a> {
                 index.push(self.number(operation, at)?.expr);
                 at += 1;
             }
-            matrices.push(Addr { tensor, index, lanes: None });
+            matrices.push(Addr { tensor, index, lanes: None, rows: None });
         }
         let Ok([out, a, b]) = <[Addr<Expr>; 3]>::try_from(matrices) else {
             return Err(self.refused("a product has a result and two factors", &operation.at));
         };
         self.stores(out.tensor);
         let transposed = operation.attribute(TRANSPOSED) == Some("true");
-        Ok(Stmt::Matmul { out, a, b, transposed })
+        Ok(Stmt::Matmul { out, a, b, transposed, adds: false })
     }
 
     /// Reads a prefetch of an element, or of lanes under a mask.

@@ -148,7 +148,7 @@ impl<'a> Halves<'_, 'a> {
             let message = format!("{} indices of memory of rank {rank}", index.len());
             return Err(self.refused(message, &operation.at));
         }
-        Ok(Addr { tensor, index, lanes })
+        Ok(Addr { tensor, index, lanes, rows: None })
     }
 
     /// Returns the lanes of a mask, which starts at the last index before it.

@@ -50,6 +50,8 @@ pub enum NoStatement {
     Carried,
     #[error("what the register `{0}` holds where it is read is no value of the loops around")]
     Register(String),
+    #[error("a product of blocks of matrices, or one that is added to its output")]
+    Blocks,
     #[error("a fold over lanes that may be inactive")]
     InactiveFold,
     #[error("lanes that are stored and may not have been loaded")]
@@ -228,7 +230,10 @@ impl<'p> Lift<'p> {
                 }
                 // What is only brought nearer changes no value.
                 Stmt::Prefetch(_) => {}
-                Stmt::Matmul { out: to, a, b, transposed } => {
+                Stmt::Matmul { out: to, a, b, transposed, adds } => {
+                    if *adds || [to, a, b].iter().any(|addr| addr.rows.is_some()) {
+                        return Err(NoStatement::Blocks);
+                    }
                     let mut index = |l: &mut Self, i: &Expr| l.value(i);
                     let out_at = self.place(to, true, &mut index)?;
                     let factors =

@@ -156,7 +156,10 @@ impl Filling<'_> {
     fn reads(&self, stmt: &Stmt) -> bool {
         let (mut uses, mut first) = (0_usize, 0);
         each_address(stmt, &mut |addr| uses += usize::from(addr.tensor == self.tensor));
-        if let Stmt::Store(addr, _) | Stmt::Prefetch(addr) | Stmt::Matmul { out: addr, .. } = stmt {
+        if let Stmt::Store(addr, _)
+        | Stmt::Prefetch(addr)
+        | Stmt::Matmul { out: addr, adds: false, .. } = stmt
+        {
             first = usize::from(addr.tensor == self.tensor);
         }
         uses > first
@@ -165,7 +168,9 @@ impl Filling<'_> {
     /// Returns true if a statement inside of loops writes all of the tensor.
     fn fills<'a>(&self, stmt: &'a Stmt, loops: &mut Vec<&'a Loop>) -> bool {
         match stmt {
-            Stmt::Store(addr, _) | Stmt::Matmul { out: addr, .. } => self.fill(addr, loops),
+            Stmt::Store(addr, _) | Stmt::Matmul { out: addr, adds: false, .. } => {
+                self.fill(addr, loops)
+            }
             Stmt::For(own) | Stmt::Walk(_, own) => {
                 loops.push(own);
                 let fills = own.body.iter().any(|stmt| self.fills(stmt, loops));
@@ -179,7 +184,7 @@ impl Filling<'_> {
     /// Returns true if an address is each element of the tensor in some iteration of loops. Every dimension is
     /// counted through by loops of its own; the others run at least once.
     fn fill(&self, addr: &Addr<Expr>, loops: &[&Loop]) -> bool {
-        if addr.tensor != self.tensor {
+        if addr.tensor != self.tensor || addr.rows.is_some() {
             return false;
         }
         let mut idle: Vec<&Loop> = loops.to_vec();
