@@ -2,7 +2,8 @@
 //! its unit and its source.
 
 use super::parse::{self, Schema};
-use super::{Field, Figure, Figured, Kind, MachineError};
+use super::schema::{Field, Figured, Kind};
+use super::{Figure, MachineError};
 use serde::Serialize;
 
 schema! {
