@@ -249,6 +249,20 @@ fn blocks_are_multiplied_where_they_are() {
 }
 
 #[test]
+fn a_matrix_of_a_batch_may_have_no_rows() {
+    let case = Case { batch: Some(2), own_b: true, ..case([0, 3, 2]) };
+    let mut program = case.program();
+    let [out, a, b] = [0, 1, 2].map(|tensor| Addr {
+        index: vec![Expr::Const(Scalar::I64(1))],
+        ..Addr::whole(TensorId(tensor))
+    });
+    program.main = vec![Stmt::Matmul { out, a, b, transposed: false, adds: false }];
+    let data = Bindings { tensors: case.tensors(), sizes: vec![] };
+    let outcome = run(&program, &machine(), data, Options::default()).expect("a run");
+    assert_eq!(outcome.stats.macs, 0);
+}
+
+#[test]
 fn an_empty_sum_overwrites_what_was_there() {
     let case = case([2, 2, 0]);
     let mut tensors = case.tensors();

@@ -217,7 +217,7 @@ impl Sim<'_> {
             let from = if dimension == 0 { chosen.from } else { 0 };
             let count = match active {
                 Some(active) if dimension + 2 >= rank => active[dimension + 2 - rank],
-                _ => 1,
+                _ => u64::from(dimension < rank),
             };
             // As an unsigned number, a negative index is above every extent.
             let at = given.wrapping_add(from);
