@@ -1,7 +1,7 @@
 //! The bodies of the fuzz targets. Each reads a text as one kind of file and, if that succeeds, processes it within
 //! limits. No text may cause a panic; results are ignored.
 //!
-//! The main crate's `tests/readers.rs` includes this file and runs the same code on mutated examples.
+//! The main crate's `tests/library/readers.rs` includes this file and runs the same code on mutated examples.
 
 use ember_compile::dlc_text::DlcText;
 use ember_engine::saturate::Limits;

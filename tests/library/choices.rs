@@ -136,10 +136,10 @@ fn last_egraphs(model: &str, target: &str, check: &mut dyn FnMut(&EGraph, Id, &M
 #[test]
 fn no_program_of_an_egraph_is_below_its_bound() {
     let models = [
-        ("bag_weighted", include_str!("../examples/bag_weighted.sexp")),
-        ("kg_scorer", include_str!("../examples/kg_scorer.sexp")),
-        ("gcn", include_str!("../examples/gcn.sexp")),
-        ("dlrm_rm1", include_str!("../examples/dlrm_rm1.sexp")),
+        ("bag_weighted", include_str!("../../examples/bag_weighted.sexp")),
+        ("kg_scorer", include_str!("../../examples/kg_scorer.sexp")),
+        ("gcn", include_str!("../../examples/gcn.sexp")),
+        ("dlrm_rm1", include_str!("../../examples/dlrm_rm1.sexp")),
     ];
     for ((name, model), target) in iproduct!(models, ["tmu-cpu", "tmu-cpu-plus"]) {
         last_egraphs(model, target, &mut |egraph, root, model| {
@@ -166,7 +166,7 @@ fn no_program_of_an_egraph_is_below_its_bound() {
 /// Programs with prefetches must not crowd out those without, where these are better.
 #[test]
 fn a_machine_that_can_prefetch_gets_no_slower_program() {
-    let model = include_str!("../workloads/KG/KG_wikikg2.sexp");
+    let model = include_str!("../../workloads/KG/KG_wikikg2.sexp");
     let [published, more] = ["tmu-cpu", "tmu-cpu-plus"].map(|target| {
         let (exact, target) = (Exactness::Reassoc, target.to_owned());
         let (chosen, _) = best_with(model, Options { exact, target, ..Options::default() });

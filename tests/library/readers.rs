@@ -1,7 +1,7 @@
 //! Tests that no text makes a reader, the verifier or a run panic: the project's own texts with bytes and words
 //! changed, removed, doubled or exchanged. The fuzz targets in `fuzz/` do the same for any length of time.
 
-#[path = "../fuzz/src/lib.rs"]
+#[path = "../../fuzz/src/lib.rs"]
 mod readers;
 
 use ember_host::Disk;

@@ -7,7 +7,7 @@ use ember_language::diagnostic::Sources;
 use ember_language::rules;
 use std::collections::{BTreeMap, BTreeSet};
 
-const README: &str = include_str!("../rules/README.md");
+const README: &str = include_str!("../../rules/README.md");
 
 /// The codes of syntax errors; the other errors concern the meaning of names.
 const OF_FORM: [Code; 38] = [

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-const WEIGHTED: &str = include_str!("../examples/bag_weighted.sexp");
+const WEIGHTED: &str = include_str!("../../examples/bag_weighted.sexp");
 
 fn parse(text: &str) -> Checked<Model> {
     let mut sources = Sources::new(Disk);
@@ -61,7 +61,7 @@ fn root_terms() {
          (in %weights)))"
     );
     assert_eq!(
-        text(parse(include_str!("../examples/gather.sexp")).expect("a model")),
+        text(parse(include_str!("../../examples/gather.sexp")).expect("a model")),
         "(emb.output (out %out) (emb.gather (emb.tensor (in %table)) (in %indices)))"
     );
 }

@@ -1,6 +1,6 @@
 //! Tests of `equiv` on textbook kernels: a bounded form of `cargo bench --bench kernels`.
 
-#[path = "kernels/variants.rs"]
+#[path = "../kernels/variants.rs"]
 mod variants;
 
 use ember_certify::Rules;

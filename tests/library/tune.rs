@@ -1,7 +1,7 @@
 //! Tests of the tuner as a library: it finds known optima in few evaluations, proposes the same points whatever the number
 //! of threads, and looks at little of a space that nobody could enumerate.
 
-#[path = "tuning/known.rs"]
+#[path = "../tuning/known.rs"]
 mod known;
 
 use ember_language::diagnostic::Sources;
