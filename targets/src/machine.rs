@@ -6,19 +6,19 @@
 #[macro_use]
 mod schema;
 
+mod figures;
 pub mod gpu;
 mod parse;
-mod sections;
 #[cfg(test)]
 mod tests;
 
+pub use figures::{
+    Abilities, Access, Cache, Core, Dram, Energy, LowerCache, Matrix, Network, Queue, Tlb,
+};
 use parse::Schema;
 pub use parse::{MachineError, parent};
 use schema::Field;
 pub use schema::Kind;
-pub use sections::{
-    Abilities, Access, Cache, Core, Dram, Energy, LowerCache, Matrix, Network, Queue, Tlb,
-};
 
 use ember_values::capability::{Capabilities, Capability};
 use serde::Serialize;
