@@ -2,14 +2,14 @@
 //! changed, removed, doubled or exchanged. The fuzz targets in `fuzz/` do the same for any length of time.
 
 #[path = "../../fuzz/src/lib.rs"]
-mod readers;
+mod fuzzed;
 
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
 use ember_prove::equiv;
 use ember_tools::selftest::Tools;
 use fastrand::Rng;
-use readers::{READERS, tools};
+use fuzzed::{READERS, tools};
 use std::fs;
 use std::path::{Path, PathBuf};
 
