@@ -32,8 +32,8 @@
 //! ```
 //!
 //! The last index of an address may be `(lanes COUNT LIMIT INDEX)`: a run of elements, with those below the limit
-//! active. `ROWS` and `COLUMNS` of a block are such runs. A type is an element type, followed by the number of lanes if there are several: `f32x16`. Streams are
-//! defined before they are used; other names may be used anywhere.
+//! active. `ROWS` and `COLUMNS` of a block are such runs. A type is an element type, followed by the number of lanes if
+//! there are several: `f32x16`. Streams are defined before they are used; other names may be used anywhere.
 
 mod access;
 mod compute;

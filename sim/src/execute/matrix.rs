@@ -124,6 +124,17 @@ impl Product {
     fn out_at(&self, step: &Step, row: u64) -> u64 {
         step.first[0] + step.batch * self.matrices[0] + row * self.strides[0] + step.column
     }
+
+    /// Iterates over the rows of the tiles of a step's block: the tile, the position in the output, and the elements.
+    fn tile_rows(&self, step: Step) -> impl Iterator<Item = (usize, u64, u64)> {
+        (0..step.rows).flat_map(move |row| {
+            let at = self.out_at(&step, step.row + row);
+            (0..step.columns).step_by(self.side as usize).map(move |first| {
+                let tile = row / self.side * self.tiles[1] + first / self.side;
+                (tile as usize, at + first, self.side.min(step.columns - first))
+            })
+        })
+    }
 }
 
 impl Sim<'_> {
@@ -186,16 +197,27 @@ impl Sim<'_> {
             let [one, other] = blocks.map(|block| block.unwrap_or(declared));
             (one == other).then_some(one)
         };
-        let rows = all(rows, [out, a].map(|side| side.map(|[rows, _]| rows)));
-        let depth = all(depth, [a.map(|[_, depth]| depth), b.map(|[depth, _]| depth)]);
-        let own = all(columns.end, [out, b].map(|side| side.map(|[_, columns]| columns)));
-        match (rows, own, depth) {
+        let size = (
+            all(rows, [out, a].map(|side| side.map(|[rows, _]| rows))),
+            all(columns.end, [out, b].map(|side| side.map(|[_, columns]| columns))),
+            all(depth, [a.map(|[_, depth]| depth), b.map(|[depth, _]| depth)]),
+        );
+        match size {
             (Some(rows), Some(end), Some(depth)) => {
                 Ok((first, Size { rows, columns: columns.start..end, depth }))
             }
             _ => {
                 let place = &product.place;
-                Err(SimError::invalid(format!("{place} multiplies blocks that do not match")))
+                let all = columns.end;
+                let shown = |at: usize, whole: [u64; 2]| {
+                    let [rows, columns] = sides[at].unwrap_or(whole);
+                    format!("({rows} {columns})")
+                };
+                let right = if product.transposed { [all, depth] } else { [depth, all] };
+                let (a, b) = (shown(1, [rows, depth]), shown(2, right));
+                let out = shown(0, [rows, all]);
+                let blocks = format!("{place} multiplies blocks that do not match");
+                Err(SimError::invalid(format!("{blocks}: {a} by {b} into {out}")))
             }
         }
     }
@@ -282,28 +304,17 @@ impl Sim<'_> {
 
     /// Schedules the loads of what the output holds of a block, tile row by tile row.
     fn load_tiles(&mut self, product: &Product, step: &Step, tiles: &mut [Ready]) {
-        for row in 0..step.rows {
-            let at = product.out_at(step, step.row + row);
-            for first in (0..step.columns).step_by(product.side as usize) {
-                let tile = (row / product.side * product.tiles[1] + first / product.side) as usize;
-                let n = product.side.min(step.columns - first);
-                let loaded = self.load_vector(product.out, at + first, n);
-                tiles[tile] = tiles[tile].max(loaded);
-            }
+        for (tile, at, n) in product.tile_rows(*step) {
+            let loaded = self.load_vector(product.out, at, n);
+            tiles[tile] = tiles[tile].max(loaded);
         }
     }
 
     /// Schedules the stores of a block, tile row by tile row, and clears its tiles.
     fn store_time(&mut self, product: &Product, step: &Step, tiles: &mut [Ready]) {
-        for row in 0..step.rows {
-            let at = product.out_at(step, step.row + row);
-            for first in (0..step.columns).step_by(product.side as usize) {
-                let tile = (row / product.side * product.tiles[1] + first / product.side) as usize;
-                let n = product.side.min(step.columns - first);
-                let out = &self.tensors[product.out];
-                let (from, to) = out.bytes(at + first, n);
-                self.store_span(from, to, tiles[tile]);
-            }
+        for (tile, at, n) in product.tile_rows(*step) {
+            let (from, to) = self.tensors[product.out].bytes(at, n);
+            self.store_span(from, to, tiles[tile]);
         }
         tiles.fill(Ready::default());
     }
