@@ -6,7 +6,8 @@
 //! the loops around, since otherwise the loop would run again and find what it left.
 
 use crate::addresses::{each_address, each_address_mut};
-use crate::dlc::{Addr, Expr, Program, Purpose, RegisterId, Stmt, TensorDecl, TensorId};
+use crate::dlc::{Addr, Dim, Expr, Program, Purpose, RegisterId, Stmt, TensorDecl, TensorId};
+use crate::strips::Strip;
 
 /// The end of the names of contracted tensors.
 const PART: &str = ".part";
@@ -27,6 +28,18 @@ pub fn contracted(mut program: Program, private: impl Fn(&str) -> bool) -> Progr
         if !declared.writable() || !private(&declared.name) || of_streams.contains(&tensor) {
             continue;
         }
+        if let Some(strip) = Strip::of(&program, tensor) {
+            for body in program.parts_mut() {
+                each_address_mut(body, &mut |addr| {
+                    if addr.tensor == tensor {
+                        strip.count_rows(addr, true);
+                    }
+                });
+            }
+            program.tensors[at].shape[0] = Dim::Const(strip.rows);
+            make_scratch(&mut program, at);
+            continue;
+        }
         let mut removed = 0;
         while program.tensors[at].shape.len() > 1 && is_by_part(&program, tensor, removed) {
             for body in program.parts_mut() {
@@ -39,16 +52,21 @@ pub fn contracted(mut program: Program, private: impl Fn(&str) -> bool) -> Progr
             program.tensors[at].shape.remove(0);
             removed += 1;
             if program.tensors[at].purpose != Purpose::Scratch {
-                program.tensors[at].purpose = Purpose::Scratch;
-                let mut name = format!("{}{PART}", program.tensors[at].name);
-                while program.tensors.iter().any(|other| other.name == name) {
-                    name.push('_');
-                }
-                program.tensors[at].name = name;
+                make_scratch(&mut program, at);
             }
         }
     }
     program
+}
+
+/// Makes a tensor scratch memory with a name of its own.
+fn make_scratch(program: &mut Program, at: usize) {
+    program.tensors[at].purpose = Purpose::Scratch;
+    let mut name = format!("{}{PART}", program.tensors[at].name);
+    while program.tensors.iter().any(|other| other.name == name) {
+        name.push('_');
+    }
+    program.tensors[at].name = name;
 }
 
 /// Returns true if the program uses a tensor in one loop alone, with so many `around` it, and there only with the loop's

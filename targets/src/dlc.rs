@@ -236,6 +236,27 @@ impl<I> Addr<I> {
     }
 }
 
+impl Addr<Expr> {
+    /// Returns the block of some rows of a whole matrix, with all of its columns; `None` of another tensor, or of an unknown
+    /// number of columns.
+    pub fn some_rows(
+        tensor: TensorId,
+        shape: &[Dim],
+        rows: &Lanes<Expr>,
+        first: &Expr,
+    ) -> Option<Addr<Expr>> {
+        let &[_, Dim::Const(columns)] = shape else { return None };
+        let count = u32::try_from(columns).ok()?;
+        let number = |n: u32| Expr::Const(Scalar::I64(n.into()));
+        Some(Addr {
+            tensor,
+            index: vec![first.clone(), number(0)],
+            lanes: Some(Lanes { count, limit: number(count) }),
+            rows: Some(rows.clone()),
+        })
+    }
+}
+
 /// The lanes of a run that starts at some index `base`, or the rows of a block that do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lanes<I> {

@@ -43,6 +43,15 @@ pub struct Figure {
     pub calibrated: Option<[f64; 2]>,
 }
 
+/// Returns the side of a tile of the matrix unit, in elements of so many bytes, and the tiles of a block: down and across.
+/// The accumulator is a square, one register by as many rows as a register has bytes, as in Arm's SME, so that there are as
+/// many tiles as an element has bytes. Blocks are as square as the tiles allow, but no wider than the columns.
+pub fn tiles(simd_bytes: u64, element: u64, columns: u64) -> (u64, [u64; 2]) {
+    let (side, all) = ((simd_bytes / element.max(1)).max(1), element.max(1));
+    let across = columns.div_ceil(side).clamp(1, (all / 2).max(1));
+    (side, [all / across, across])
+}
+
 /// A whole machine: its cores, each with an access unit, and the memory system that they share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Machine {

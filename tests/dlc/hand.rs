@@ -297,3 +297,44 @@ fn what_is_used_elsewhere_keeps_its_extents() {
         assert!(text.contains("(tensor_out t f32 (n 4 4))"), "{text}");
     }
 }
+
+/// Contracts the matrix `t` of a program.
+fn contracted_rows(statements: &str) -> String {
+    let mut sources = Sources::new(Disk);
+    let text = format!(
+        "(dlc m (sizes n) (tensor a f32 (n 4)) (tensor w f32 (4 4)) (tensor_out t f32 (n 4)) (tensor_out out f32 (n 4))
+           (compute_loop (register i i64) (register j i64) (register r f32x4) (main {statements})))"
+    );
+    let file = sources.add("<program>", text);
+    let program = DlcText::read(&sources, file).expect("reads").program;
+    print(&contracted(program, |name| name == "t"))
+}
+
+#[test]
+fn what_each_strip_has_for_itself_takes_the_room_of_one() {
+    let strip = |end: &str, rows: &str, more: &str| {
+        contracted_rows(&format!(
+            "(for i 0 (size n) 8
+               (for j i {end} 1 (store (at t j (lanes 4 4 0)) (load (at a j (lanes 4 4 0)))))
+               (matmul (at out (lanes 8 (size n) i) (lanes 4 4 0)) (at t {rows} (lanes 4 4 0)) w) {more})"
+        ))
+    };
+    let (end, rows) = ("(min (add i 8) (size n))", "(lanes 8 (size n) i)");
+    let own = strip(end, rows, "");
+    assert!(own.contains("(tensor_scratch t.part f32 (8 4))"), "{own}");
+    assert!(own.contains("(store (at t.part (sub j i) (lanes 4 4 0))"), "{own}");
+    assert!(own.contains("(at t.part (lanes 8 (sub (size n) i) 0) (lanes 4 4 0))"), "{own}");
+    let kept = [
+        // The loop is longer than the strip, the block is, it is of other rows, or ends elsewhere.
+        strip("(min (add i 9) (size n))", rows, ""),
+        strip(end, "(lanes 9 (size n) i)", ""),
+        strip(end, "(lanes 8 (size n) (add i 8))", ""),
+        strip(end, "(lanes 8 (add i 4) i)", ""),
+        // A row of another strip is read, and the number of the first row changes.
+        strip(end, rows, "(set r (load (at t 0 (lanes 4 4 0))))"),
+        strip(end, rows, "(set i 0)"),
+    ];
+    for text in kept {
+        assert!(text.contains("(tensor_out t f32 (n 4))"), "{text}");
+    }
+}

@@ -175,3 +175,18 @@ fn a_machine_that_can_prefetch_gets_no_slower_program() {
     });
     assert!(more <= 1.001 * published, "{more} and {published}");
 }
+
+/// What a layer computes for some rows stays in the caches until the next statements read it: each takes its matrix through
+/// memory otherwise, which the cost model must know.
+#[test]
+fn a_layer_of_a_graph_takes_strips_of_its_rows() {
+    let (chosen, _) = best(include_str!("../../examples/graphsage.sexp"));
+    let text = print(chosen.program.program());
+    let (strips, parts) =
+        (text.matches("(matmul (at ").count(), text.matches("(tensor_scratch").count());
+    assert_eq!((strips, parts), (2, 3), "{text}");
+    // A strip's rows alone have room.
+    let whole =
+        text.lines().find(|line| line.contains("(tensor_scratch") && !line.contains("(32 128)"));
+    assert_eq!(whole, None, "{text}");
+}

@@ -95,7 +95,7 @@ fn are_extents(egraph: &EGraph, a: Id, b: Id) -> Option<bool> {
     });
     let sizes = [counted.unwrap_or(a), b].map(|id| size(egraph, operators, id));
     let [Some(a), Some(b)] = sizes else { return None };
-    Some(egraph.analysis.tensors().any(|tensor| {
+    Some(egraph.analysis.tensors().any(|(_, tensor)| {
         let named = |dim: usize| egraph.analysis.size_name(tensor.shape[dim]);
         tensor.shape.len() == 2
             && [[0, 1], [1, 0]].iter().any(|[x, y]| [named(*x), named(*y)] == [Some(a), Some(b)])

@@ -8,8 +8,8 @@ use egg::{Id, Language, Symbol};
 use ember_language::rules::{Kind, Loop, OpInfo};
 use ember_language::term::{Head, Node};
 use ember_values::distance::{Distance, distance, stay_apart};
-use ember_values::primitive::form::{By, Form, Undone, View};
-use ember_values::scalar::DType;
+use ember_values::primitive::form::{By, Form, Operation, Undone, View};
+use ember_values::scalar::{Chosen, DType};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -245,7 +245,8 @@ impl Effects {
     fn of_loop(egraph: &EGraph, children: &[Id], own: Loop) -> Option<Effects> {
         let of = |i: usize| effects(egraph, children[i]).map(Cow::into_owned);
         let key = variable_key(egraph, children[own.variable])?;
-        let row = row(egraph, children[own.lo], children[own.hi]);
+        let [lo, hi] = [own.lo, own.hi].map(|at| children[at]);
+        let row = row(egraph, lo, hi).or_else(|| strip(egraph, lo, hi));
         let mut effects = of(own.body)?.map(|index| outside(index, key, row.as_ref()));
         for i in (0..children.len()).filter(|i| *i != own.variable && *i != own.body) {
             effects.extend(of(i)?);
@@ -261,7 +262,28 @@ impl Effects {
         for child in children {
             all.extend(effects(egraph, *child)?.into_owned());
         }
-        let place = |at: &usize| Some(address(egraph, *children.get(*at)?)?.place());
+        // A product of some rows touches those rows of the output and of the first matrix.
+        let some = match info.form(children) {
+            Some(Form::Product { out, factors: [a, b], rows: Some([count, _, first]), .. }) => {
+                let start = egraph[first].data.affine.as_ref();
+                let start = start.and_then(|start| egraph.analysis.current(start));
+                let lanes = egraph[count].data.integer().filter(|count| *count >= 1);
+                let run = start.zip(lanes).map(|(start, lanes)| Run { start, lanes, rows: None });
+                Some((out, (a != b).then_some(a), run))
+            }
+            _ => None,
+        };
+        let place = |at: &usize| {
+            let child = *children.get(*at)?;
+            let mut place = address(egraph, child)?.place();
+            if let Some((out, a, run)) = &some
+                && (child == *out || Some(child) == *a)
+                && place.index.is_empty()
+            {
+                place.index.push(run.clone());
+            }
+            Some(place)
+        };
         for at in &touches.reads {
             all.reads.insert(place(at)?);
         }
@@ -304,6 +326,23 @@ fn row(egraph: &EGraph, lo: Id, hi: Id) -> Option<Run> {
     let plain = [p, q].iter().all(|run| run.lanes == 1 && run.rows.is_none());
     let apart = q.start.sub(&p.start)?.as_constant();
     (rises && plain && apart == Some(1)).then(|| Run { rows: Some(first.tensor), ..p.clone() })
+}
+
+/// Returns the run that a loop with these bounds stays within: from its first value to a sum of that and a number, or to the
+/// lesser of such a sum and another bound.
+fn strip(egraph: &EGraph, lo: Id, hi: Id) -> Index {
+    let operators = egraph.analysis.operators();
+    let affine = |id: Id| egraph.analysis.current(egraph[id].data.affine.as_ref()?);
+    let start = affine(lo)?;
+    let within = |id: Id| affine(id)?.sub(&start)?.as_constant().filter(|lanes| *lanes >= 1);
+    let lesser = |node: &Node| match operators.form(node)? {
+        Form::Binary(Operation::Is(op), [a, b]) if op.chooses() == Some(Chosen::Least) => {
+            within(a).or_else(|| within(b))
+        }
+        _ => None,
+    };
+    let lanes = within(hi).or_else(|| egraph[hi].nodes.iter().find_map(lesser))?;
+    Some(Run { start, lanes, rows: None })
 }
 
 /// Returns the key of the variable that a class represents.

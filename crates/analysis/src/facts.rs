@@ -285,9 +285,9 @@ impl Facts {
         self.tensors.get(&name)
     }
 
-    /// Returns the declarations of all tensors, in no order.
-    pub(crate) fn tensors(&self) -> impl Iterator<Item = &TensorDecl> {
-        self.tensors.values()
+    /// Returns the names in terms and the declarations of all tensors, in no order.
+    pub fn tensors(&self) -> impl Iterator<Item = (Symbol, &TensorDecl)> {
+        self.tensors.iter().map(|(name, declared)| (*name, declared))
     }
 
     /// Returns true if the elements of a tensor, given by its name in terms, never decrease, whatever the data.

@@ -120,8 +120,11 @@ impl Checker<'_> {
     }
 
     fn counter(&self, variable: T) -> Option<Counter<'_>> {
-        self.variables.get(&variable)?;
-        Some(Counter { name: self.node(variable).0, width: self.width(variable) })
+        let declared = self.node(*self.variables.get(&variable)?).1;
+        let step = declared.get(3).and_then(|step| self.fact(*step).integer());
+        let own = |step: &i64| *step > 0 && !self.anywhere.contains(&variable);
+        let step = step.filter(own).unwrap_or(1);
+        Some(Counter { name: self.node(variable).0, step, width: self.width(variable) })
     }
 
     fn holds(&self, name: &str, terms: &[T], reason: &mut String) -> Option<bool> {

@@ -1,17 +1,50 @@
-//! The places that terms read and write: tensors with indices. An index is known only if it is linear.
+//! The places that terms read and write: tensors with indices. An index is known only if it is linear, or one of some
+//! indices from a linear one on.
 
 use super::Checker;
 use super::terms::{Linear, T};
 use ember_language::rules::{Kind, OpInfo};
 use ember_language::sexp::deeper;
 use ember_values::distance::{Distance, distance, stay_apart};
-use ember_values::primitive::form::{Form, View};
+use ember_values::primitive::form::{By, Form, View};
+use ember_values::scalar::Chosen;
 use std::collections::BTreeSet;
 use std::fmt;
 
+/// The most indices from one on that are told apart from others: far fewer than a machine word has, so that none of them
+/// is passed over by wrapping.
+const MOST_LANES: i64 = 1 << 32;
+
 /// The operator that names a tensor, the name of the tensor, and the indices so far; an index `None` may be any index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place(pub String, pub String, pub Vec<Option<Linear>>);
+pub(super) struct Place(pub String, pub String, pub Vec<Option<Span>>);
+
+/// The indices from a linear one on, so many.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Span {
+    pub(super) first: Linear,
+    pub(super) lanes: i64,
+}
+
+impl Span {
+    fn one(first: Linear) -> Span {
+        Span { first, lanes: 1 }
+    }
+
+    /// Returns the index, if it is one.
+    pub(super) fn index(&self) -> Option<&Linear> {
+        (self.lanes == 1).then_some(&self.first)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lanes {
+            1 => write!(f, "{}", self.first),
+            lanes => write!(f, "{} and {} more", self.first, lanes - 1),
+        }
+    }
+}
 
 /// A set of places, each with a flag that is true if it is written.
 pub(super) type Touches = BTreeSet<(bool, Place)>;
@@ -54,7 +87,7 @@ impl Checker<'_> {
             Form::View { address, view: View::Tensor } => of(address),
             Form::View { address, view: View::At(index) } => {
                 let mut place = of(address)?;
-                place.2.push(self.fact(index).linear.clone());
+                place.2.push(self.fact(index).linear.clone().map(Span::one));
                 Some(place)
             }
             Form::Replaced { x, .. } => Some(self.outside(name, operands, of(x)?)),
@@ -62,17 +95,69 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns an operand's place as seen from outside the operator: in any iteration, if the operator binds a
-    /// variable.
+    /// Returns an operand's place as seen from outside the operator, which may bind a variable: in any iteration, or
+    /// with the value that it gives the variable.
     fn outside(&self, name: &str, operands: &[T], Place(root, tensor, all): Place) -> Place {
         let binds = self.binds(name, operands.len());
         let x = binds.map_or("", |(variable, _)| self.node(operands[variable]).0);
         let row = binds.and_then(|_| self.row(name, operands));
-        let fixed = |index: Option<Linear>| match index? {
-            form if form.coefficient(x) == 0 => Some(form),
-            form => row.clone().filter(|_| form == Linear::variable(x.into())),
+        let strip = binds.and_then(|_| self.strip(name, operands));
+        let itself = Linear::variable(x.into());
+        let value = match self.operator(name, operands.len()).and_then(|info| info.form(operands)) {
+            Some(Form::Replaced { by: By::Value(value), .. }) => self.fact(value).linear.clone(),
+            Some(Form::Replaced { by: By::Variable(other), .. }) => {
+                Some(Linear::variable(self.node(other).0.into()))
+            }
+            _ => None,
+        };
+        let fixed = |index: Option<Span>| match index? {
+            span if span.first.coefficient(x) == 0 => Some(span),
+            span => match &value {
+                Some(value) => {
+                    let first = span.first.with(x.to_owned(), value)?;
+                    Some(Span { first, ..span })
+                }
+                None if span.first == itself && span.lanes == 1 => {
+                    row.clone().map(Span::one).or_else(|| strip.clone())
+                }
+                None => None,
+            },
         };
         Place(root, tensor, all.into_iter().map(fixed).collect())
+    }
+
+    /// Returns the values that a loop's variable stays within: those from its first on that are below the sum of that and a
+    /// number, which the end is, or is not above.
+    fn strip(&self, name: &str, operands: &[T]) -> Option<Span> {
+        let own = self.operator(name, operands.len())?.looped()?;
+        let (lo, hi) = (operands[own.lo], operands[own.hi]);
+        self.fact(operands[own.step]).integer().filter(|step| *step > 0)?;
+        let first = self.fact(lo).linear.clone()?;
+        let lanes = |end: T| {
+            let lanes = self.fact(end).linear.as_ref()?.sub(&first)?.as_constant()?;
+            // A sum that wraps is below the first value, so that the loop does not run.
+            (1..=MOST_LANES).contains(&lanes).then_some(lanes)
+        };
+        let lesser = self.binary(hi, |op| op.chooses() == Some(Chosen::Least));
+        let lanes = lanes(hi).or_else(|| lesser?.into_iter().find_map(lanes))?;
+        Some(Span { first, lanes })
+    }
+
+    /// Returns a place of a product of which so many rows from some row on are computed: of its output or first factor.
+    fn some_rows(&self, info: &OpInfo, operands: &[T], at: T, place: Place) -> Place {
+        let Some(Form::Product { out, factors: [a, b], rows: Some([count, _, first]), .. }) =
+            info.form(operands)
+        else {
+            return place;
+        };
+        let lanes = self.fact(count).integer().filter(|n| (1..=MOST_LANES).contains(n));
+        let span = self.fact(first).linear.clone().zip(lanes);
+        let Place(root, tensor, mut index) = place;
+        // What is also the second factor is read as a whole.
+        if at != b && (at == out || at == a) && index.is_empty() {
+            index.push(span.map(|(first, lanes)| Span { first, lanes }));
+        }
+        Place(root, tensor, index)
     }
 
     /// Returns the index that represents any element of the row that a loop iterates over: the row's number in the
@@ -85,6 +170,7 @@ impl Checker<'_> {
         };
         let (p, q) = (loaded(own.lo)?, loaded(own.hi)?);
         let ([Some(first)], [Some(next)]) = (&p.2[..], &q.2[..]) else { return None };
+        let (first, next) = (first.index()?, next.index()?);
         let rises = self.tensors.get(&p.1).is_some_and(|own| own.rises);
         let follows = p.1 == q.1 && next.sub(first)?.as_constant()? == 1;
         first.add(&Linear::variable(format!("row of {}", p.1))).filter(|_| rises && follows)
@@ -110,7 +196,13 @@ impl Checker<'_> {
         }
         for (written, list) in [(false, &own.reads), (true, &own.writes)] {
             for at in list {
-                all.insert((written, self.fact(*operands.get(*at)?).place.clone()?));
+                let at = *operands.get(*at)?;
+                let place = self.fact(at).place.clone()?;
+                let place = match info {
+                    Some(info) => self.some_rows(info, operands, at, place),
+                    None => place,
+                };
+                all.insert((written, place));
             }
         }
         // A value writes nothing: memory used to compute it is an effect of the enclosing statement.
@@ -130,25 +222,28 @@ impl Checker<'_> {
     }
 }
 
-/// A loop variable: its name, and the largest distance between two of its values.
+/// A loop variable: its name, a number of which all distances between its values are multiples, and the largest of them.
 #[derive(Clone, Copy)]
 pub(super) struct Counter<'a> {
     pub(super) name: &'a str,
+    pub(super) step: i64,
     pub(super) width: u64,
 }
 
 /// Returns true if no place written in `writes` overlaps a place in `all`. If a loop variable is given, the two are
 /// taken in different iterations of its loop.
 pub(super) fn apart(writes: &Touches, all: &Touches, across: Option<Counter<'_>>) -> bool {
-    let never = |p: &Option<Linear>, q: &Option<Linear>| {
+    let never = |p: &Option<Span>, q: &Option<Span>| {
         let (p, q) = (p.as_ref()?, q.as_ref()?);
-        let by = across.map_or(0, |x| p.coefficient(x.name));
-        let distance = q.sub(p)?.as_constant()?;
-        // An index that moves with the variable must be equal on both sides and different in every other iteration; an
-        // index that does not move must differ.
+        let by = across.map_or(0, |x| p.first.coefficient(x.name));
+        let distance = q.first.sub(&p.first)?.as_constant()?;
+        // Indices that move with the variable must begin alike on both sides and be apart in every other iteration;
+        // indices that do not move must be apart.
         Some(match across {
-            Some(x) if by != 0 => distance == 0 && stay_apart(by, 1, 1, x.width),
-            _ => distance != 0,
+            Some(x) if by != 0 => {
+                distance == 0 && stay_apart(by, x.step, p.lanes.max(q.lanes), x.width)
+            }
+            _ => distance >= p.lanes || distance <= -q.lanes,
         })
     };
     let never = |a: &Place, b: &Place| {
@@ -174,7 +269,8 @@ pub(super) fn distances<const N: usize>(
     // A distance that one dimension tells may leave another dimension with one distance to tell.
     for _ in 0..N {
         for (a, b) in p.2.iter().zip(&q.2) {
-            let apart = a.as_ref().zip(b.as_ref()).and_then(|(a, b)| a.sub(b)?.as_constant());
+            let [a, b] = [a, b].map(|span| span.as_ref().and_then(Span::index));
+            let apart = a.zip(b).and_then(|(a, b)| a.sub(b)?.as_constant());
             let (Some(a), Some(apart)) = (a, apart) else { continue };
             let by = variables.map(|variable| a.coefficient(variable.name));
             let rest = by.iter().zip(known).try_fold(apart, |apart, (by, distance)| {

@@ -2,7 +2,7 @@
 //! `fix` or `rename` read backward may replace them by any value.
 
 use super::conditions::VISITS;
-use super::places::Place;
+use super::places::{Place, Span};
 use super::terms::{Fact, Linear, T};
 use super::{Checker, Means, Refusal};
 use ember_language::sexp::{Sexp, deeper};
@@ -207,9 +207,9 @@ impl Checker<'_> {
     /// Returns true if a place is one element that its tensor has for all sizes.
     pub(super) fn is_there(&self, Place(_, tensor, index): &Place) -> bool {
         let shape = self.tensors.get(tensor).map(|own| &own.shape);
-        let known = |(at, extent): (&Option<Linear>, &Sexp)| {
+        let known = |(at, extent): (&Option<Span>, &Sexp)| {
             let extent = extent.atom().and_then(|extent| extent.parse::<i64>().ok());
-            let at = at.as_ref().and_then(|at| at.as_constant());
+            let at = at.as_ref().and_then(|at| at.index()?.as_constant());
             at.zip(extent).is_some_and(|(at, extent)| (0..extent).contains(&at))
         };
         shape.is_some_and(|shape| shape.len() == index.len() && index.iter().zip(shape).all(known))

@@ -8,6 +8,7 @@ use ember_analysis::facts::EGraph;
 use ember_interpret::{Store, average_trip_count};
 use ember_model::data::Instance;
 use ember_model::{IndexUse, Model, OffsetsUse, TensorId};
+use ember_targets::dlc::{Dim, Purpose};
 use ember_targets::machine::Machine;
 use ember_values::capability::Capability;
 use lru::LruCache;
@@ -95,6 +96,21 @@ impl<'a> Statistics<'a> {
             occupied: self.occupied.clone(),
             ..Workload::default()
         };
+        for (name, declared) in egraph.analysis.tensors() {
+            let extent = |dim: &Dim| match *dim {
+                Dim::Const(n) => Some(n as f64),
+                Dim::Size(_) => {
+                    let size = egraph.analysis.size_name(*dim)?;
+                    let size = self.store.sizes.get(size.as_str().trim_start_matches('%'))?;
+                    Some(*size as f64)
+                }
+            };
+            let extents = declared.shape.iter().map(extent);
+            workload.extents.extend(extents.collect::<Option<Vec<f64>>>().map(|all| (name, all)));
+            if declared.purpose == Purpose::Scratch {
+                workload.intermediate.insert(name);
+            }
+        }
         for class in egraph.classes().filter(|class| class.data.variable.is_some()) {
             let Some(key) = variable_key(egraph, class.id) else { continue };
             let term = egraph.id_to_expr(class.id);

@@ -8,6 +8,7 @@ use super::{Error, Interpreter};
 use ember_values::operation::{self, Kernel};
 use ember_values::primitive::form::Part;
 use ember_values::scalar::Scalar;
+use std::ops::Range;
 
 impl Interpreter {
     /// Writes every element of a tensor to an output or to a part of it, in order.
@@ -130,14 +131,20 @@ impl Interpreter {
         Err(Error::Shape { expected: expected.to_vec(), found }.into())
     }
 
-    /// Computes `out := a · b`, element by element.
+    /// Evaluates the number of rows, their bound and the first to the range of rows.
+    pub(super) fn rows(&mut self, [count, hi, first]: [At; 3]) -> Result<Range<i64>, Fault> {
+        let [count, hi, first] = [self.scalar(count)?, self.scalar(hi)?, self.scalar(first)?];
+        let [count, hi, first] = [self.integer(count)?, self.integer(hi)?, self.integer(first)?];
+        Ok(first..first.saturating_add(count).min(hi))
+    }
+
+    /// Computes `out := a · b`, element by element, or some of its rows.
     pub(super) fn matmul(
         &mut self,
         at: At,
-        out: At,
-        a: At,
-        b: At,
+        [out, a, b]: [At; 3],
         transposed: bool,
+        rows: Option<Range<i64>>,
     ) -> Result<(), Fault> {
         let to = self.place(out)?;
         let extents = self.extents(out)?;
@@ -146,10 +153,22 @@ impl Interpreter {
         let product = product.ok_or_else(|| self.wrong(at, "a product"))?;
         let product = Op::whole(product, &[a, b]);
         let mut products: Vec<(Place, Scalar)> = Vec::new();
+        let extent = extents.first().copied().unwrap_or(0);
+        if let Some(rows) = rows.as_ref().filter(|rows| !rows.is_empty())
+            && (rows.start < 0 || rows.end > extent)
+        {
+            // The row outside of the output faults, or is open memory, as any index is.
+            let outside = if rows.start < 0 { rows.start } else { rows.end - 1 };
+            self.within(to, Scalar::I64(outside))?;
+        }
         self.each_index(&extents, |this, index| {
             let place =
                 index.iter().try_fold(to, |place, i| this.within(place, Scalar::I64(*i)))?;
             let Some((column, row)) = index.split_last() else { return Ok(()) };
+            let own = rows.as_ref().zip(row.first());
+            if own.is_some_and(|(rows, row)| !rows.contains(row)) {
+                return Ok(());
+            }
             this.computed(at, product, (row, *column, 1), |x| products.push((place, x)))
         })?;
         // All products are computed before any is stored, because an operand may be the output itself.

@@ -48,8 +48,9 @@ impl Interpreter {
                 self.barrier();
                 Ok(())
             }
-            Form::Product { out, factors: [a, b], transposed } => {
-                self.matmul(at, out, a, b, transposed)
+            Form::Product { out, factors: [a, b], rows, transposed } => {
+                let rows = rows.map(|rows| self.rows(rows)).transpose()?;
+                self.matmul(at, [out, a, b], transposed, rows)
             }
             Form::Replaced { variable, by: By::Lanes { from, lanes, hi }, x } => {
                 self.block(from, variable, lanes, hi, |this, active| match active {

@@ -183,9 +183,16 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
         self.form(Form::Write { op, address, value })
     }
 
-    /// Adds a statement that writes a product of matrices, the second of which may be given transposed.
-    pub fn product(&mut self, out: Id, factors: [Id; 2], transposed: bool) -> Id {
-        self.form(Form::Product { out, factors, transposed })
+    /// Adds a statement that writes a product of matrices, the second of which may be given transposed, or some rows of it:
+    /// their number, the bound that they stay below, and the first.
+    pub fn product(
+        &mut self,
+        out: Id,
+        factors: [Id; 2],
+        transposed: bool,
+        rows: Option<[Id; 3]>,
+    ) -> Id {
+        self.form(Form::Product { out, factors, rows, transposed })
     }
 
     /// Adds a statement that writes a tensor to a part of another.

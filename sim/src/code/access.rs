@@ -288,6 +288,10 @@ impl Compiler<'_> {
         let program = self.context.program;
         let StreamKind::IndVar(unit) = program.streams[stream].kind else { return false };
         let unit = &program.units[unit.index()];
+        // A loop within a strip of rows begins at the first of them.
+        if unit.lo.index() < stream && self.own(unit.lo.index()) {
+            return true;
+        }
         let kind = |s: StreamId| program.streams.get(s.index()).map(|s| &s.kind);
         let Some(StreamKind::Size(size)) = kind(unit.hi) else { return false };
         let begins = kind(unit.lo) == Some(&StreamKind::Const(Scalar::I64(0)));

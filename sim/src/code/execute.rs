@@ -6,6 +6,7 @@ use crate::core::Port;
 use crate::data::raw;
 use crate::error::SimError;
 use ember_targets::dlc::{Addr, Expr, Lanes, Loop, RegisterId, SizeId, Stmt, Type};
+use ember_targets::loops::steppers;
 use ember_targets::machine::Core;
 use ember_values::scalar::{BinaryOp, Scalar, UnaryOp};
 use std::collections::BTreeSet;
@@ -169,7 +170,8 @@ pub(crate) fn compile_execute(context: Context<'_>, core: &Core) -> Result<Execu
             mixes: false,
         },
         registers: Vec::new(),
-        rows: Vec::new(),
+        // No row that is found in data is counted.
+        rows: steppers(program).into_iter().collect(),
         varying: None,
         place: "the registers".to_string(),
         depth: 0,
@@ -194,7 +196,7 @@ pub(super) struct Compiler<'a> {
     pub(super) code: ExecuteCode,
     /// The program's registers.
     registers: Vec<Reg>,
-    /// The variables of the loops over the program's own rows that are open.
+    /// The variables of the loops over the program's own rows that are open, and the program's own counters.
     pub(super) rows: Vec<RegisterId>,
     /// The registers that the innermost loop assigns; `None` outside loops, where every value counts as varying.
     pub(super) varying: Option<BTreeSet<RegisterId>>,
@@ -323,7 +325,8 @@ impl Compiler<'_> {
         let open = self.rows.len();
         let begins = matches!(l.lo, Expr::Const(Scalar::I64(0)));
         let own = |size: &SizeId| begins && self.context.division.counts(*size) == Some(0);
-        if matches!(&l.hi, Expr::Size(size) if own(size)) {
+        // A loop within a strip of rows begins at the first of them.
+        if matches!(&l.hi, Expr::Size(size) if own(size)) || self.own(&l.lo) {
             self.rows.push(l.var);
         }
         self.stmts(&l.body)?;

@@ -3,6 +3,7 @@
 use super::Context;
 use crate::error::SimError;
 use ember_targets::dlc::{Addr, Dim, Expr, TensorDecl, TensorId};
+use ember_targets::machine::tiles;
 use ember_values::scalar::DType;
 use std::ops::Range;
 
@@ -135,7 +136,7 @@ impl Context<'_> {
         }
         let within = |part: &Range<u64>| part.start.min(columns)..part.end.min(columns);
         let columns = self.columns.map_or(0..columns, within);
-        let (side, tiles) = blocks(simd_bytes, dtype, columns.end - columns.start);
+        let (side, tiles) = tiles(simd_bytes, dtype.bytes_of(1), columns.end - columns.start);
         // Batches that share `b` are rows of one product.
         let all: u64 = batch.iter().product();
         let (batches, rows) = if own.is_empty() { (1, all * rows) } else { (all, *rows) };
@@ -168,14 +169,4 @@ impl Context<'_> {
         };
         decl.shape.iter().map(extent).collect()
     }
-}
-
-/// Returns the side of a tile and the tiles of a block. The accumulator is a square, one register by as many rows as a
-/// register has bytes, as in Arm's SME, so that there are as many tiles as an element has bytes. Blocks are as square
-/// as the tiles allow, but no wider than the columns.
-fn blocks(simd_bytes: u64, dtype: DType, columns: u64) -> (u64, [u64; 2]) {
-    let side = dtype.elements_in(simd_bytes).max(1);
-    let all = dtype.bytes_of(1);
-    let across = columns.div_ceil(side).clamp(1, all / 2);
-    (side, [all / across, across])
 }

@@ -50,6 +50,7 @@ impl Model<'_> {
         self.bind(key, &mut body);
         body.cost.steps += 1.0;
         body.cost = self.rates.settled(&body.cost) * self.trips(key);
+        self.repeat(key, &mut body);
         body.callback_here = false;
         body.enclose(key);
         let mut summary = bounds.and(&body)?;

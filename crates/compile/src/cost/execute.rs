@@ -24,16 +24,14 @@ impl Model<'_> {
             Form::Sequence(Sequence::Two(_)) => Summary::merge(term.operands),
             Form::Loop(Loop { folds: None, .. }) => self.execute_loop(term, None),
             Form::Loop(Loop { folds: Some(_), .. }) => self.reduction(term),
-            Form::Product { .. } => {
-                let mut summary = Summary::merge(term.operands)?;
-                summary.touched.extend(term.operands.iter().filter_map(|x| x.tensor));
-                // A matrix product has no competing form, so its own cost decides nothing.
-                summary.cost = summary.cost + self.rates.operations(1.0);
-                summary.admissible().then_some(summary)
+            Form::Product { out, factors, rows, transposed } => {
+                let count = rows.and_then(|[count, ..]| term.number(count.id));
+                self.product(term, [out, factors[0], factors[1]], count, transposed)
             }
             Form::Write { op: None, address, .. } => {
                 let mut summary = self.write(term, address.summary)?;
-                summary.cost = summary.cost + self.rates.write_back(address.summary.written());
+                let memory = self.rates.write_back(address.summary.written());
+                self.access_memory(&mut summary, address.summary, true, memory);
                 Some(summary)
             }
             Form::Write { op: Some(_), address, .. } => {
@@ -129,8 +127,12 @@ impl Model<'_> {
         } else {
             (address.bytes() / self.rates.line_bytes).max(1.0)
         };
-        summary.cost.execute += lines * misses * self.rates.exposed_latency;
-        summary.cost.dram_bytes += lines * misses * self.rates.line_bytes;
+        let memory = Cost {
+            execute: lines * misses * self.rates.exposed_latency,
+            dram_bytes: lines * misses * self.rates.line_bytes,
+            ..Cost::default()
+        };
+        self.access_memory(&mut summary, address, false, memory);
         if self.goal == Goal::Coupled {
             summary.loads.push(Load {
                 scope: address.execute_scope.clone(),
@@ -247,6 +249,7 @@ impl Model<'_> {
             written += bytes;
         }
         body.cost = settled * self.trips(key) + self.rates.write_back(written);
+        self.repeat(key, &mut body);
         body.enclose(key);
         let mut summary = Summary::merge(&[lo, hi])?.and(&body)?;
         if hi.streams.values().any(|stream| stream.marshalled) {

@@ -5,7 +5,7 @@
 //! prices the cost of a term is nearly a sum over its parts, so that few candidates of a class can be the best, and those
 //! that are too many can be replaced by a common bound. The prices are chosen so that the bound is high.
 
-use super::{Cost, Fetches, Goal, Model, Rates, Summary, Workload};
+use super::{Cost, Fetches, Goal, Model, Passed, Rates, Summary, Workload};
 use egg::{Id, Language};
 use ember_analysis::facts::{EGraph, Facts};
 use ember_extract::{CostModel, FloorLimits, Relaxation};
@@ -171,6 +171,16 @@ impl Floor<'_> {
         priced + cost.waits + rates.beside(cost)
     }
 
+    /// Returns the traffic of intermediate tensors of two candidates, of which none is greater than that of either.
+    fn least_passed(&self, a: &Summary, b: &Summary) -> Vec<Passed> {
+        let least = |own: &Passed| {
+            let other = b.passed.iter().find(|other| own.is_like(other));
+            let cost = other.map_or(own.cost, |other| self.common(&own.cost, &other.cost));
+            Passed { cost, ..own.clone() }
+        };
+        a.passed.iter().map(least).collect()
+    }
+
     /// Returns a cost of which no part is greater than that of either.
     fn common(&self, a: &Cost, b: &Cost) -> Cost {
         let [first, second] = [a, b].map(|cost| self.parts(cost)[0]);
@@ -201,6 +211,7 @@ impl Relaxation<Node, Facts> for Floor<'_> {
             && a.touched.is_subset(&b.touched)
             && a.streams.is_included(&b.streams)
             && is_like(a, b)
+            && a.passes_no_more(b)
     }
 
     fn meet(&self, a: &Summary, b: &Summary) -> Option<Summary> {
@@ -214,6 +225,7 @@ impl Relaxation<Node, Facts> for Floor<'_> {
                 callback_here: a.callback_here || b.callback_here,
                 stored: a.stored.common(&b.stored),
                 touched: a.touched.common(&b.touched),
+                passed: self.least_passed(a, b),
                 ..a.clone()
             };
             meet.alone = self.model.alone(&meet);
@@ -241,4 +253,5 @@ fn is_like(a: &Summary, b: &Summary) -> bool {
         && a.execute_scope == b.execute_scope
         && a.loads == b.loads
         && a.chains == b.chains
+        && a.passes_like(b)
 }

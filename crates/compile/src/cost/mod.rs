@@ -9,6 +9,7 @@ mod access;
 mod execute;
 mod few;
 mod floor;
+mod product;
 mod summary;
 mod term;
 mod vector;
@@ -16,7 +17,7 @@ mod vector;
 pub use few::Few;
 pub use floor::floor;
 pub(crate) use summary::identity;
-pub use summary::{Load, StreamUse, Streams, Summary};
+pub use summary::{Load, Passed, StreamUse, Streams, Summary};
 pub use vector::{Cost, Rates};
 
 use access::POLLUTION;
@@ -28,7 +29,7 @@ use ember_language::rules::{Kind, Unit};
 use ember_language::term::{Head, Node};
 use ember_values::primitive::Price;
 use ember_values::primitive::form::{Form, Number, Operation};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use term::Priced;
 
 /// The statistics of the data for the loops and loads of a program.
@@ -40,6 +41,10 @@ pub struct Workload {
     pub first_touch: FxHashMap<Symbol, f64>,
     /// The share of line requests that the core's L2 could not serve if all went through it, by tensor name in terms.
     pub past_l2: FxHashMap<Symbol, f64>,
+    /// The extents of each tensor, by its name in terms.
+    pub extents: FxHashMap<Symbol, Vec<f64>>,
+    /// The intermediate tensors, which nothing outside of the program reads, by their names in terms.
+    pub intermediate: FxHashSet<Symbol>,
     /// The share of bags that are not empty, by the name of the offsets tensor in terms.
     pub occupied: FxHashMap<Symbol, f64>,
 }
@@ -144,8 +149,8 @@ impl Model<'_> {
 
     /// Returns the cost of a candidate if nothing around it shares its streams.
     fn alone(&self, summary: &Summary) -> Cost {
-        let streams = summary.streams.values();
-        streams.fold(summary.cost, |cost, stream| {
+        let passed = summary.passed.iter().fold(summary.cost, |cost, passed| cost + passed.cost);
+        summary.streams.values().fold(passed, |cost, stream| {
             let once = self.stream_cost(stream, None) + self.hand_over(stream, 0.0);
             // Beside prefetches, a value is held because it is computed once for all iterations.
             let held = stream.computed != Cost::default() && self.fetches != Fetches::Never;
@@ -207,6 +212,21 @@ impl Model<'_> {
     pub(crate) fn misses(&self, address: &Summary) -> f64 {
         let known = address.tensor.and_then(|t| self.workload.first_touch.get(&t).copied());
         known.unwrap_or(1.0) * address.share
+    }
+
+    /// Adds the cost of memory that an address is read from or written to. That of an intermediate tensor is paid for outside
+    /// of the loops that both write and read it.
+    fn access_memory(&self, summary: &mut Summary, address: &Summary, written: bool, cost: Cost) {
+        match address.tensor.filter(|tensor| self.workload.intermediate.contains(tensor)) {
+            None => summary.cost = summary.cost + cost,
+            Some(tensor) => summary.pass(&Passed { tensor, written, read: !written, cost }),
+        }
+    }
+
+    /// Encloses the traffic of intermediate tensors in a loop.
+    fn repeat(&self, key: Id, body: &mut Summary) {
+        body.passed.retain(|passed| !(passed.written && passed.read));
+        body.passed.iter_mut().for_each(|passed| passed.cost = passed.cost * self.trips(key));
     }
 
     /// Adds the stream by which the access unit prefetches an address to the streams that a node uses.

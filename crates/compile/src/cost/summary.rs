@@ -134,6 +134,28 @@ pub struct Load {
     pub part: f64,
 }
 
+/// The traffic of an intermediate tensor between the caches and memory that no loop encloses yet. A loop that both writes
+/// and reads the tensor has none: what an iteration reads is still in the caches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Passed {
+    /// The tensor.
+    pub tensor: Symbol,
+    /// True if it is written.
+    pub written: bool,
+    /// True if it is read.
+    pub read: bool,
+    /// The cost of the traffic.
+    pub cost: Cost,
+}
+
+impl Passed {
+    /// Returns true if both are of one tensor, which they read and write alike.
+    pub(super) fn is_like(&self, other: &Passed) -> bool {
+        let used = |own: &Passed| (own.tensor, own.written, own.read);
+        used(self) == used(other)
+    }
+}
+
 /// The properties of a candidate that matter to extraction. The meaning of the later fields depends on the sort. Fields
 /// that do not apply keep their defaults, so that they never distinguish two candidates.
 #[derive(Clone, Debug)]
@@ -154,6 +176,8 @@ pub struct Summary {
     pub loads: Vec<Load>,
     /// The variables in the address of each accumulation whose innermost loop is not known yet, and the bytes there.
     pub chains: Vec<(Few<Id>, f64)>,
+    /// The traffic of intermediate tensors, each once.
+    pub passed: Vec<Passed>,
     /// The free variables of streams, which access loops must bind.
     pub stream_scope: Few<Id>,
     /// The free variables of execute values, which any loop may bind.
@@ -168,6 +192,8 @@ pub struct Summary {
     pub touched: Few<Symbol>,
     /// The tensor of an address.
     pub tensor: Option<Symbol>,
+    /// The number of indices of an address.
+    pub indices: usize,
     /// The bytes of one element of a value, stream or addressed tensor.
     pub element: f64,
     /// The number of lanes of a value, stream or address.
@@ -197,6 +223,7 @@ impl Summary {
             streams: Streams::default(),
             loads: Vec::new(),
             chains: Vec::new(),
+            passed: Vec::new(),
             stream_scope: Few::new(),
             execute_scope: Few::new(),
             walks: false,
@@ -204,6 +231,7 @@ impl Summary {
             stored: Few::new(),
             touched: Few::new(),
             tensor: None,
+            indices: 0,
             element: 8.0,
             lanes: 1.0,
             stride: None,
@@ -249,6 +277,7 @@ impl Summary {
         for (variables, bytes) in &other.chains {
             self.chain(variables, *bytes);
         }
+        other.passed.iter().for_each(|passed| self.pass(passed));
         self.stream_scope.unite(&other.stream_scope);
         self.execute_scope.unite(&other.execute_scope);
         self.share *= other.share;
@@ -263,6 +292,18 @@ impl Summary {
         if !self.chains.iter().any(|(known, _)| known == variables) {
             let at = self.chains.partition_point(|(known, _)| known < variables);
             self.chains.insert(at, (variables.clone(), bytes));
+        }
+    }
+
+    /// Adds traffic of an intermediate tensor.
+    pub fn pass(&mut self, passed: &Passed) {
+        match self.passed.iter_mut().find(|known| known.tensor == passed.tensor) {
+            Some(known) => {
+                known.written |= passed.written;
+                known.read |= passed.read;
+                known.cost = known.cost + passed.cost;
+            }
+            None => self.passed.push(passed.clone()),
         }
     }
 
@@ -326,6 +367,22 @@ impl Summary {
             && self.touched.is_subset(&other.touched)
             && self.loads == other.loads
             && self.chains == other.chains
+            && self.passes_no_more(other)
+    }
+
+    /// Returns true if the traffic of intermediate tensors is that of the other candidate, or less.
+    pub(super) fn passes_no_more(&self, other: &Summary) -> bool {
+        self.passes_like(other)
+            && self.passed.iter().all(|a| {
+                let b = other.passed.iter().find(|b| a.is_like(b));
+                b.is_some_and(|b| a.cost.at_most(&b.cost))
+            })
+    }
+
+    /// Returns true if both candidates read and write the same intermediate tensors.
+    pub(super) fn passes_like(&self, other: &Summary) -> bool {
+        self.passed.len() == other.passed.len()
+            && self.passed.iter().all(|a| other.passed.iter().any(|b| a.is_like(b)))
     }
 }
 

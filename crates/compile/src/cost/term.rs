@@ -52,6 +52,7 @@ impl<'a> Priced<'a> {
     pub fn indexed(&self, address: &Summary, index: &Summary) -> Summary {
         Summary {
             tensor: address.tensor,
+            indices: address.indices + 1,
             element: address.element,
             lanes: index.lanes.max(address.lanes),
             stride: index.stride,
@@ -103,7 +104,7 @@ impl<'a> Priced<'a> {
     }
 
     /// Returns the number that a class is, on any unit.
-    fn number(&self, class: Id) -> Option<i64> {
+    pub fn number(&self, class: Id) -> Option<i64> {
         let operators = self.egraph.analysis.operators();
         let carried = |node: &Node| match operators.form(node)? {
             Form::Carried { x, to: None } => self.egraph[x].data.integer(),

@@ -141,6 +141,12 @@ pub struct Rates {
     pub simd_bytes: f64,
     /// Vector operations per cycle.
     pub vector_ports: f64,
+    /// Outer products of the matrix unit per cycle.
+    pub products: f64,
+    /// Cycles from one outer product to the next on the same accumulators.
+    pub product_latency: f64,
+    /// Cycles in which the matrix unit begins and ends a product.
+    pub product_startup: f64,
     /// Loads per cycle.
     pub load_ports: f64,
     /// Micro-operations per register of an exponential.
@@ -196,6 +202,9 @@ impl Rates {
             issue_width: core.issue_width as f64,
             simd_bytes: core.simd_bytes as f64,
             vector_ports: core.vector_ports as f64,
+            products: machine.matrix.products_per_cycle as f64,
+            product_latency: machine.matrix.product_latency as f64,
+            product_startup: machine.matrix.startup_cycles as f64,
             load_ports: core.load_ports as f64,
             exponential: core.exp_uops as f64,
             fold_latency: core.float_add_latency as f64,

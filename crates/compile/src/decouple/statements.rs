@@ -8,7 +8,8 @@ use super::values::{Typed, broadcast};
 use egg::Id;
 use ember_language::rules::Loop;
 use ember_targets::dlc::{
-    Action, Addr, Expr, Loop as Counted, RegisterId, Stmt, StreamId, TraversalUnit, Type, UnitId,
+    Action, Addr, Expr, Lanes, Loop as Counted, RegisterId, Stmt, StreamId, TraversalUnit, Type,
+    UnitId,
 };
 use ember_values::primitive::form::{Form, Sequence};
 use ember_values::scalar::{BinaryOp, DType};
@@ -45,8 +46,11 @@ impl Lowering<'_> {
                 });
                 Ok(())
             }
-            Some(Form::Product { out, factors: [a, b], transposed }) => {
-                let (out, a, b) = (self.matrix(out)?, self.matrix(a)?, self.matrix(b)?);
+            Some(Form::Product { out, factors: [a, b], rows, transposed }) => {
+                let (mut out, mut a, b) = (self.matrix(out)?, self.matrix(a)?, self.matrix(b)?);
+                if let Some(rows) = rows {
+                    self.rows(id, rows, [&mut out, &mut a])?;
+                }
                 self.block.push(Stmt::Matmul { out, a, b, transposed, adds: false });
                 Ok(())
             }
@@ -68,6 +72,27 @@ impl Lowering<'_> {
             matrix.index.push(self.index_value(index)?.expr);
         }
         Ok(matrix)
+    }
+
+    /// Makes blocks of some rows of matrices.
+    fn rows(
+        &mut self,
+        id: Id,
+        [count, hi, first]: [Id; 3],
+        matrices: [&mut Addr<Expr>; 2],
+    ) -> Result<(), DecoupleError> {
+        let count = self.lanes(count)?;
+        let (limit, first) = (self.index_value(hi)?.expr, self.index_value(first)?.expr);
+        let rows = Lanes { count, limit };
+        for matrix in matrices {
+            let shape = &self.program.tensors[matrix.tensor.index()].shape;
+            let whole = matrix.index.is_empty().then_some(matrix.tensor);
+            let block = whole.and_then(|whole| Addr::some_rows(whole, shape, &rows, &first));
+            *matrix = block.ok_or_else(|| {
+                self.terms.error(id, "has rows of no matrix with a known number of columns")
+            })?;
+        }
+        Ok(())
     }
 
     /// Returns the error for a term that is not allowed at this point of a program.

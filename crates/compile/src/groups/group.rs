@@ -117,32 +117,67 @@ fn grouped(model: &Model, most: usize) -> Vec<Vec<usize>> {
             },
         }
     }
-    groups
+    let mut joined = Vec::new();
+    for group in groups {
+        joined.push(group);
+        join_last(model, &mut joined, fed);
+    }
+    joined
+}
+
+/// Joins the last group to the one before as long as its last statement reads what both write.
+fn join_last(model: &Model, groups: &mut Vec<Vec<usize>>, most: usize) {
+    while let [.., before, last] = &mut groups[..]
+        && let Some((at, rest)) = last.split_last()
+        && before.len() + last.len() <= most
+        && [&before[..], rest].iter().all(|group| feeds(model, group, *at))
+        && is_fed(model, &[&before[..], rest].concat(), *at)
+    {
+        before.append(last);
+        groups.pop();
+    }
 }
 
 /// Returns true if a statement reads what the statements of a group write, and one loop over rows may run them all: each
 /// row of its result depends on the same rows of what they write.
 fn is_fed(model: &Model, group: &[usize], statement: usize) -> bool {
     let own = &model.statements[statement];
+    let given = |factor: &Expr| {
+        let stored = factor.stored();
+        stored.is_some_and(|stored| group.iter().all(|at| model.statements[*at].target != stored))
+    };
+    // Whole products, one after another, are divided by columns among cores; strips are for what is aggregated by rows.
+    let is_aggregated = |at: &usize| {
+        let mut parts = model.statements[*at].value.walk();
+        parts.any(|part| part.kernel() == Some(Kernel::Rows))
+    };
+    let summed = group.iter().chain([&statement]).any(is_aggregated);
     let keeps_rows = |expr: &Expr| match expr.kernel() {
         Some(Kernel::Product { .. }) => {
-            // A matrix that all batches share is no part of their rows.
+            // A row of a product of two matrices depends on that of the first. Of the second, batches have their own.
             let mut factors = expr.applied().into_iter().flat_map(Applied::tensors);
-            factors.all(|(_, factor)| factor.shape.len() == 3)
+            let rank = factors.next().map_or(0, |(_, left)| left.shape.len());
+            factors.all(|(_, right)| right.shape.len() == 3 || rank == 2 && summed && given(right))
         }
         Some(kernel) => kernel.is_rowwise(),
         None => true,
     };
-    let gathers = |expr: &Expr| expr.kernel() == Some(Kernel::Blocks) || keeps_rows(expr);
+    let gathers = |expr: &Expr| {
+        matches!(expr.kernel(), Some(Kernel::Blocks | Kernel::Rows)) || keeps_rows(expr)
+    };
     let rows = |at: &usize| {
         let statement = &model.statements[*at];
         let whole = statement.part == Part::Whole && statement.value.walk().all(gathers);
         model.tensor(statement.target).shape.first().filter(|_| whole)
     };
-    let reads = own.reads();
-    let fed = group.iter().any(|other| reads.contains(&model.statements[*other].target));
     let alike = rows(&statement).is_some_and(|own| group.iter().all(|at| rows(at) == Some(own)));
-    fed && alike && own.value.walk().all(keeps_rows)
+    feeds(model, group, statement) && alike && own.value.walk().all(keeps_rows)
+}
+
+/// Returns true if a statement reads what one of a group writes.
+fn feeds(model: &Model, group: &[usize], statement: usize) -> bool {
+    let reads = model.statements[statement].reads();
+    group.iter().any(|other| reads.contains(&model.statements[*other].target))
 }
 
 /// Returns true if a tensor is an input of positions.

@@ -228,13 +228,27 @@ impl Lines {
 
 /// Returns a product of matrices, of which some are each one of a batch: the result and the factors, each memory with its
 /// index behind it.
-pub(super) fn product_of_matrices(operands: &[(String, String)], transposed: bool) -> String {
-    let attributes = transposed.then(|| format!("{TRANSPOSED} = true"));
-    own_operation("matmul", operands, attributes.as_slice(), "()")
+pub(super) fn product_of_matrices(operands: &[(String, String)], attributes: &[String]) -> String {
+    own_operation("matmul", operands, attributes, "()")
+}
+
+/// Returns the attribute that says that something holds, if it does.
+pub(super) fn holds(name: &str, holds: bool) -> Option<String> {
+    holds.then(|| format!("{name} = true"))
 }
 
 /// The attribute of a product of matrices whose second factor is taken transposed.
 pub(super) const TRANSPOSED: &str = "transposed";
+
+/// The attribute of a product that is added to what its result holds.
+pub(super) const ADDS: &str = "adds";
+
+/// The attribute of some rows of a product: their number. The bound that they stay below and the first are behind the
+/// factors.
+pub(super) const ROWS: &str = "rows";
+
+/// Names of values with their types as text.
+pub(super) type Operands = Vec<(String, String)>;
 
 /// A tensor as a whole.
 pub(super) struct Whole<'a> {

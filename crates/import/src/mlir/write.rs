@@ -68,7 +68,7 @@ struct Writer<'a> {
 }
 
 /// The forms that terms are recognised by.
-const FORMS: [&str; 22] = [
+const FORMS: [&str; 23] = [
     "loop",
     "reduce",
     "variable",
@@ -91,6 +91,7 @@ const FORMS: [&str; 22] = [
     "sum",
     "matrix-product",
     "matrix-product-transposed",
+    "matrix-product-rows",
 ];
 
 /// Returns the MLIR text of a kernel, whose definitions are expanded.
@@ -188,6 +189,9 @@ impl Writer<'_> {
             }
             (Some("matrix-product-transposed"), &[out, a, b]) => {
                 self.apart(|writer| writer.product(true, [out, a, b]))
+            }
+            (Some("matrix-product-rows"), &[out, a, b, count, end, first]) => {
+                self.apart(|writer| writer.rows_of_product([out, a, b], [count, end, first]))
             }
             _ => Err(Unwritten::Operator(node.to_string())),
         }

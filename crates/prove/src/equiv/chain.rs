@@ -15,6 +15,7 @@ use ember_engine::{CompiledRule, Step};
 use ember_language::rebuild::{rebuild_all, try_rebuild};
 use ember_language::rules::{Operators, RuleBook};
 use ember_language::term::{Node, Term};
+use ember_values::primitive::Price;
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::collections::hash_map::Entry as MapEntry;
@@ -277,6 +278,13 @@ struct Words<'a> {
 
 type Smallest<'a> = Extractor<'a, Words<'a>, Node, Facts>;
 
+impl Words<'_> {
+    /// Returns true if no program contains a term's operator, such as one of whole tensors.
+    fn is_whole(&self, node: &Node) -> bool {
+        self.operators.of(node).is_some_and(|info| info.price == Some(Price::Folded))
+    }
+}
+
 impl CostFunction<Node> for Words<'_> {
     type Cost = u64;
 
@@ -284,8 +292,10 @@ impl CostFunction<Node> for Words<'_> {
         if self.operators.is_variable(node) {
             return 1;
         }
-        // Renamings are not part of programs, so that terms with them are expensive.
+        // Renamings are not part of programs, so that terms with them are expensive. So are elements of operations, which
+        // read all of the operands.
         let own = match self.operators.form(node) {
+            _ if self.short && self.is_whole(node) => 1000,
             Some(form) if form.is_elsewhere() => {
                 if self.short {
                     1000

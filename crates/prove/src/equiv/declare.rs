@@ -8,6 +8,7 @@ use super::assume::Assumption;
 use super::equation::Equation;
 use super::forms::{atom, form, list};
 use super::layout::Layout;
+use super::lift::of_strips;
 use egg::Symbol;
 use ember_compile::decouple::ModelContext;
 use ember_language::diagnostic::{Checked, Diagnostic, Span};
@@ -90,13 +91,15 @@ impl Declarations {
         declarations
     }
 
-    /// Returns the declarations of a DLC program; every tensor that it writes is an output, but for its scratch memory.
+    /// Returns the declarations of a DLC program; every tensor that it writes is an output, but for its scratch memory, and
+    /// for the whole tensors of which it has strips.
     pub fn of_program(program: &Program) -> Declarations {
         let extent = |dim: &Dim| match dim {
             Dim::Const(n) => Extent::Const(*n),
             Dim::Size(id) => sized(&program.sizes[id.index()]),
         };
-        let tensors = program.tensors.iter().map(|tensor| Declared {
+        let whole = of_strips(program);
+        let tensors = program.tensors.iter().chain(&whole).map(|tensor| Declared {
             name: tensor.name.clone(),
             dtype: tensor.dtype,
             shape: tensor.shape.iter().map(extent).collect(),

@@ -111,7 +111,9 @@ over_operands! {
             /// The address of the product.
             out: T,
             /// The addresses of the matrices.
-            factors: [T; 2];
+            factors: [T; 2],
+            /// Of a product of some rows, their number, the bound that they stay below, and the first.
+            rows: Option<[T; 3]>;
             /// True if the second matrix is given transposed.
             transposed: bool,
         },

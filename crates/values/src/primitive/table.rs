@@ -63,8 +63,8 @@ const fn looped(folds: Option<(&'static str, &'static str)>) -> Form<&'static st
 }
 
 /// The form of a product of matrices.
-const fn product(transposed: bool) -> Form<&'static str> {
-    Form::Product { out: "out", factors: ["a", "b"], transposed }
+const fn product(transposed: bool, rows: Option<[&'static str; 3]>) -> Form<&'static str> {
+    Form::Product { out: "out", factors: ["a", "b"], rows, transposed }
 }
 
 /// The form of a statement that writes a tensor.
@@ -198,13 +198,19 @@ primitives! {
         operands: &["op", "address", "value"], reads: &["address"], writes: &["address"],
         price: Price::Operation, asks: &[("op", "closed"), ("address", "0")];
     "matmul" "a product of matrices":
-        form: product(false),
+        form: product(false, None),
         operands: &["out", "a", "b"], reads: &["a", "b"], writes: &["out"], price: Price::Operation,
         asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2")];
     "matmul-transposed" "a product of a matrix and a transposed one":
-        form: product(true),
+        form: product(true, None),
         operands: &["out", "a", "b"], reads: &["a", "b"], writes: &["out"], price: Price::Operation,
         asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2")];
+
+    "matmul-rows" "some rows of a product of matrices":
+        form: product(false, Some(["count", "hi", "first"])),
+        operands: &["out", "a", "b", "count", "hi", "first"], literals: &["count"], reads: &["a", "b"],
+        writes: &["out"], price: Price::Operation,
+        asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2"), ("hi", "i64 scalar"), ("first", "i64 scalar")];
 
     // Terms in another environment or store.
     "vec" "lane by lane, in order":

@@ -1,7 +1,9 @@
 //! The execute half: one case for each callback.
 
 use super::{NoDialect, Writer, memory, typed};
-use crate::mlir::lines::{Value, Whole, own_operation, product_of_matrices};
+use crate::mlir::lines::{
+    ADDS, TRANSPOSED, Value, Whole, holds, own_operation, product_of_matrices,
+};
 use crate::mlir::types::{Elem, Type};
 use ember_targets::dlc::{Addr, Expr, Lanes, Loop, Program, RegisterId, Stmt, TensorId};
 use ember_values::scalar::{BinaryOp, Linear, Scalar};
@@ -63,16 +65,14 @@ impl Writer<'_> {
             }
             Stmt::Prefetch(addr) => self.prefetch(addr)?,
             Stmt::Matmul { out, a, b, transposed, adds } => {
-                if *adds || [out, a, b].iter().any(|addr| addr.rows.is_some()) {
-                    let product = "a product of blocks, or one that is added to its output";
-                    return Err(NoDialect(product.to_owned()));
-                }
-                if [out, a, b].iter().any(|addr| !addr.index.is_empty()) {
+                if *adds || [out, a, b].iter().any(|addr| !addr.index.is_empty()) {
                     let mut operands = Vec::new();
                     for addr in [out, a, b] {
-                        operands.extend(self.indexed(addr)?);
+                        operands.extend(self.part(addr)?);
                     }
-                    self.out.line(product_of_matrices(&operands, *transposed));
+                    let attributes = [holds(TRANSPOSED, *transposed), holds(ADDS, *adds)];
+                    let attributes: Vec<String> = attributes.into_iter().flatten().collect();
+                    self.out.line(product_of_matrices(&operands, &attributes));
                     return Ok(());
                 }
                 let program = self.program;
@@ -97,6 +97,24 @@ impl Writer<'_> {
         }
         self.out.line(own_operation("prefetch", &operands, &[], "()"));
         Ok(())
+    }
+
+    /// Returns the memory and the indices of an operand of a product, with their types as text. Behind each index of a block
+    /// stands the mask of its rows or columns.
+    fn part(&mut self, addr: &Addr<Expr>) -> Result<Vec<(String, String)>, NoDialect> {
+        let indexed = self.indexed(addr)?;
+        let first = indexed.len().saturating_sub(2);
+        let mut operands = Vec::new();
+        for (at, operand) in indexed.into_iter().enumerate() {
+            operands.push(operand.clone());
+            let sides = [&addr.rows, &addr.lanes];
+            let side = at.checked_sub(first).and_then(|side| sides[side].as_ref());
+            if let Some(lanes) = side.filter(|_| addr.rows.is_some()) {
+                let mask = self.mask(&operand.0, lanes)?;
+                operands.push((mask, format!("vector<{}xi1>", lanes.count)));
+            }
+        }
+        Ok(operands)
     }
 
     /// Returns the memory and the indices of an address, with their types as text.

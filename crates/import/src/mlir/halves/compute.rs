@@ -2,13 +2,14 @@
 
 use super::values::is_zero;
 use super::{Halves, Helped, Meaning, Refused, position, typed, whole};
-use crate::mlir::lines::TRANSPOSED;
+use crate::mlir::lines::{ADDS, ROWS, TRANSPOSED};
 use crate::mlir::lower::{common, fills_before};
 use crate::mlir::rows::Kind;
 use crate::mlir::source::{Operation, Region};
 use crate::mlir::types::{Elem, Type};
 use ember_targets::dlc::{
-    Addr, Case, Dim, Expr, Loop, Purpose, Register, RegisterId, Stmt, TensorDecl, TensorId, UnitId,
+    Addr, Case, Dim, Expr, Lanes, Loop, Purpose, Register, RegisterId, Stmt, TensorDecl, TensorId,
+    UnitId,
 };
 
 impl<'a> Halves<'_, 'a> {
@@ -131,30 +132,54 @@ impl<'a> Halves<'_, 'a> {
         Ok(Stmt::Matmul { out, a, b, transposed, adds: false })
     }
 
-    /// Reads a product of matrices, of which some are each one of a batch: behind its memory stands its index.
+    /// Reads a product of matrices, of which some are each one of a batch or a block: behind its memory stands its index, and
+    /// behind each index of a block the mask of its rows or columns.
     fn matrices(&mut self, operation: &Operation<'a>) -> Result<Stmt, Refused> {
         let mut at = 0;
         let mut matrices = Vec::new();
-        while at < operation.operands.len() {
+        // Behind the factors of some rows stand their bound and the first.
+        let rows = operation.attribute(ROWS).and_then(|rows| rows.parse::<u32>().ok());
+        let all = operation.operands.len().saturating_sub(if rows.is_some() { 2 } else { 0 });
+        while at < all {
             let Meaning::Memory(tensor) = *self.meaning(operation, at)? else {
                 return Err(self.unfit(operation, at, "memory"));
             };
-            let mut index = Vec::new();
+            let (mut index, mut sides) = (Vec::new(), Vec::new());
             at += 1;
-            while at < operation.operands.len()
-                && !matches!(self.meaning(operation, at)?, Meaning::Memory(_))
-            {
-                index.push(self.number(operation, at)?.expr);
+            while at < all {
+                match self.meaning(operation, at)? {
+                    Meaning::Memory(_) => break,
+                    Meaning::Mask(..) => sides.push(self.lanes(operation, at)?),
+                    _ => index.push(self.number(operation, at)?.expr),
+                }
                 at += 1;
             }
-            matrices.push(Addr { tensor, index, lanes: None, rows: None });
+            let lanes = sides.pop();
+            let rows = sides.pop();
+            if lanes.is_some() != rows.is_some() || !sides.is_empty() {
+                return Err(self.refused("a block with other than two masks", &operation.at));
+            }
+            matrices.push(Addr { tensor, index, lanes, rows });
         }
-        let Ok([out, a, b]) = <[Addr<Expr>; 3]>::try_from(matrices) else {
+        let Ok([mut out, mut a, b]) = <[Addr<Expr>; 3]>::try_from(matrices) else {
             return Err(self.refused("a product has a result and two factors", &operation.at));
         };
+        if let Some(count) = rows {
+            let limit = self.number(operation, all)?.expr;
+            let (rows, first) = (Lanes { count, limit }, self.number(operation, all + 1)?.expr);
+            for matrix in [&mut out, &mut a] {
+                let shape = &self.program.tensors[matrix.tensor.index()].shape;
+                let whole = matrix.index.is_empty().then_some(matrix.tensor);
+                let block = whole.and_then(|whole| Addr::some_rows(whole, shape, &rows, &first));
+                *matrix = block.ok_or_else(|| {
+                    self.refused("rows of no matrix with a known number of columns", &operation.at)
+                })?;
+            }
+        }
         self.stores(out.tensor);
-        let transposed = operation.attribute(TRANSPOSED) == Some("true");
-        Ok(Stmt::Matmul { out, a, b, transposed, adds: false })
+        let [transposed, adds] =
+            [TRANSPOSED, ADDS].map(|name| operation.attribute(name) == Some("true"));
+        Ok(Stmt::Matmul { out, a, b, transposed, adds })
     }
 
     /// Reads a prefetch of an element, or of lanes under a mask.

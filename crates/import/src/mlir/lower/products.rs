@@ -2,7 +2,7 @@
 
 use super::{Helped, Lowering, Meaning, Refused};
 use crate::mlir::affine::{Affine, Map};
-use crate::mlir::lines::TRANSPOSED;
+use crate::mlir::lines::{ROWS, TRANSPOSED};
 use crate::mlir::product::{BATCHES, COMMON};
 use crate::mlir::rows::Kind;
 use crate::mlir::source::Operation;
@@ -88,6 +88,10 @@ impl<'a> Lowering<'_, 'a> {
     /// Lowers a product of matrices, of which some are each one of a batch: behind its memory stands its index.
     pub(super) fn matrices(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
         let (mut at, mut memories, mut elems, mut parts) = (0, Vec::new(), Vec::new(), Vec::new());
+        // Behind the factors of some rows stand their bound and the first.
+        let rows = operation.attribute(ROWS).and_then(|rows| rows.parse::<i64>().ok());
+        let all = operation.operands.len()
+            - if rows.is_some() { 2.min(operation.operands.len()) } else { 0 };
         for name in ["result", "first", "second"] {
             let operand = self.operand(operation, at)?.clone();
             let said = operation.ins.as_ref().and_then(|ins| ins.get(at));
@@ -95,7 +99,7 @@ impl<'a> Lowering<'_, 'a> {
             let memory = self.memory(&operand)?;
             let mut places = Vec::new();
             at += 1;
-            while let Some(place) = operation.operands.get(at)
+            while let Some(place) = operation.operands[..all].get(at)
                 && !matches!(self.meanings[place.0], Some(Meaning::Memory(_)))
             {
                 places.push(self.index(place)?);
@@ -111,7 +115,7 @@ impl<'a> Lowering<'_, 'a> {
             parts.push((name, self.placed(memory, &places)?));
             memories.push(memory);
         }
-        if at != operation.operands.len() || !elems.iter().all(|elem| *elem == elems[0]) {
+        if at != all || !elems.iter().all(|elem| *elem == elems[0]) {
             let message = "a product has two factors, all of one type of elements";
             return Err(self.refused(message, &operation.at));
         }
@@ -120,6 +124,13 @@ impl<'a> Lowering<'_, 'a> {
         }
         self.clock += 1;
         self.memories[memories[0]].written = self.clock;
+        if let Some(rows) = rows {
+            parts.push(("count", self.scalar(Scalar::I64(rows))?));
+            for (name, operand) in ["end", "place"].into_iter().zip(&operation.operands[all..]) {
+                parts.push((name, self.index(operand)?));
+            }
+            return self.state("matrix-product-rows", &parts);
+        }
         match operation.attribute(TRANSPOSED) {
             Some("true") => self.state("matrix-product-transposed", &parts),
             _ => self.state("matrix-product", &parts),

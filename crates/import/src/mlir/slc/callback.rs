@@ -2,7 +2,8 @@
 
 use super::loops::{Folded, Looped};
 use super::{NoDialect, Value, Writer, memory, streamed};
-use crate::mlir::lines::{Whole, product_of_matrices};
+use crate::mlir::KernelTensor;
+use crate::mlir::lines::{Operands, ROWS, TRANSPOSED, Whole, holds, product_of_matrices};
 use crate::mlir::types::{Elem, Type};
 use egg::Id;
 use ember_language::sexp::deeper;
@@ -17,7 +18,7 @@ struct Place {
     mask: Option<String>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
     /// Writes a statement of the execute unit.
     pub(super) fn executed(&mut self, id: Id) -> Result<(), NoDialect> {
         deeper(|| match (self.parts(id).0, &self.parts(id).1[..]) {
@@ -47,6 +48,19 @@ impl Writer<'_> {
             }),
             ("exec-product", parts) => self.apart(|writer| writer.product(false, parts)),
             ("exec-product-transposed", parts) => self.apart(|writer| writer.product(true, parts)),
+            ("exec-product-rows", &[out, a, b, count, end, first]) => self.apart(|writer| {
+                let mut operands = Vec::new();
+                for id in [out, a, b] {
+                    operands.extend(writer.matrix(id)?.1);
+                }
+                for id in [end, first] {
+                    let (name, of) = writer.value(id)?;
+                    operands.push((name, of.to_string()));
+                }
+                let rows = format!("{ROWS} = {}", writer.term[count]);
+                writer.out.line(product_of_matrices(&operands, &[rows]));
+                Ok(())
+            }),
             _ => self.refused(id),
         })
     }
@@ -64,26 +78,34 @@ impl Writer<'_> {
 
     /// Writes a product of whole tensors, or of matrices of which some are each one of a batch.
     fn product(&mut self, transposed: bool, whole: &[Id]) -> Result<(), NoDialect> {
-        let forms = ["exec-element", "exec-input", "exec-output"];
         let (mut tensors, mut operands) = (Vec::new(), Vec::new());
         for id in whole {
-            let (tensor, places) = self.address(*id, forms)?;
+            let (tensor, own) = self.matrix(*id)?;
             let (rank, memory) = (tensor.shape.len(), memory(tensor));
-            operands.push((format!("%{}", tensor.name), memory.clone()));
-            for place in places {
-                let (name, of) = self.value(place)?;
-                operands.push((name, of.to_string()));
-            }
+            operands.extend(own);
             tensors.push(Whole { name: &tensor.name, dtype: tensor.dtype, rank, memory });
         }
         if operands.len() > whole.len() {
-            self.out.line(product_of_matrices(&operands, transposed));
+            let transposed = holds(TRANSPOSED, transposed);
+            self.out.line(product_of_matrices(&operands, transposed.as_slice()));
             return Ok(());
         }
         match <[Whole<'_>; 3]>::try_from(tensors) {
             Ok(tensors) => self.out.product(transposed, tensors),
             Err(_) => self.refused(whole[0]),
         }
+    }
+
+    /// Returns an operand of a product: its tensor, and its memory and indices with their types as text.
+    fn matrix(&mut self, id: Id) -> Result<(&'a KernelTensor, Operands), NoDialect> {
+        let forms = ["exec-element", "exec-input", "exec-output"];
+        let (tensor, places) = self.address(id, forms)?;
+        let mut operands = vec![(format!("%{}", tensor.name), memory(tensor))];
+        for place in places {
+            let (name, of) = self.value(place)?;
+            operands.push((name, of.to_string()));
+        }
+        Ok((tensor, operands))
     }
 
     /// Returns an address of the execute unit.

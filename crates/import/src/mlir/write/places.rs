@@ -3,7 +3,7 @@
 use super::values::of_all;
 use super::{Unwritten, Value, Writer, elem, memory, value};
 use crate::mlir::KernelTensor;
-use crate::mlir::lines::{half_fold, product_of_matrices};
+use crate::mlir::lines::{Operands, ROWS, TRANSPOSED, half_fold, holds, product_of_matrices};
 use crate::mlir::product::operation;
 use crate::mlir::types::{Elem, Type};
 use egg::{Id, Language};
@@ -170,22 +170,52 @@ impl<'a> Writer<'a> {
         Ok(Value { name: self.text.define(&operation)?, of: own })
     }
 
+    /// Returns an operand of a product: its tensor, and its memory and indices with their types as text.
+    fn matrix(&mut self, id: Id) -> Result<(&'a KernelTensor, Operands), Unwritten> {
+        let (tensor, places) = self.address(id)?;
+        let mut operands = vec![(value(&tensor.name), memory(&tensor.shape, tensor.dtype)?)];
+        for place in places {
+            operands.push(self.index(place)?);
+        }
+        Ok((tensor, operands))
+    }
+
+    /// Returns a value as an index, with its type as text.
+    fn index(&mut self, id: Id) -> Result<(String, String), Unwritten> {
+        let index = self.value(id)?;
+        let index = self.as_elem(index, Elem::Index)?;
+        Ok((index.name, index.of.to_string()))
+    }
+
+    /// Writes some rows of a product of matrices: their number, the bound that they stay below, and the first.
+    pub(super) fn rows_of_product(
+        &mut self,
+        matrices: [Id; 3],
+        [count, end, first]: [Id; 3],
+    ) -> Result<(), Unwritten> {
+        let mut operands = Vec::new();
+        for id in matrices {
+            operands.extend(self.matrix(id)?.1);
+        }
+        for id in [end, first] {
+            operands.push(self.index(id)?);
+        }
+        let rows = format!("{ROWS} = {}", self.term[count]);
+        self.text.line(&product_of_matrices(&operands, &[rows]))
+    }
+
     /// Writes a product of whole tensors, which starts from zeros, or of matrices of which some are each one of a batch.
     pub(super) fn product(&mut self, transposed: bool, whole: [Id; 3]) -> Result<(), Unwritten> {
         let (mut tensors, mut operands) = (Vec::new(), Vec::new());
         for id in whole {
-            let (tensor, places) = self.address(id)?;
-            let (name, memory) = (value(&tensor.name), memory(&tensor.shape, tensor.dtype)?);
-            operands.push((name.clone(), memory.clone()));
-            for place in places {
-                let index = self.value(place)?;
-                let index = self.as_elem(index, Elem::Index)?;
-                operands.push((index.name, index.of.to_string()));
-            }
+            let (tensor, own) = self.matrix(id)?;
+            let (name, memory) = own[0].clone();
+            operands.extend(own);
             tensors.push((name, memory, tensor));
         }
         if operands.len() > whole.len() {
-            return self.text.line(&product_of_matrices(&operands, transposed));
+            let transposed = holds(TRANSPOSED, transposed);
+            return self.text.line(&product_of_matrices(&operands, transposed.as_slice()));
         }
         let [(out, of, tensor), (a, of_a, first), (b, of_b, second)] = &tensors[..] else {
             return Ok(());

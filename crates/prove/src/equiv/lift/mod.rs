@@ -20,13 +20,13 @@ use ember_language::sexp::deeper;
 use ember_language::term::{Node, Term};
 use ember_targets::dlc::{Action, Addr, Expr, Loop, Program, RegisterId, Stmt, TensorId, UnitId};
 use ember_values::primitive::form::{self, Form, Operation};
-use ember_values::scalar::{BinaryOp, Linear};
+use ember_values::scalar::{BinaryOp, Linear, Scalar};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 use writes::{written, written_by};
 
-pub(super) use whole::widened;
+pub(super) use whole::{of_strips, widened};
 
 /// The reason why a DLC program cannot be read as a statement.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -50,7 +50,9 @@ pub enum NoStatement {
     Carried,
     #[error("what the register `{0}` holds where it is read is no value of the loops around")]
     Register(String),
-    #[error("a product of blocks of matrices, or one that is added to its output")]
+    #[error(
+        "a product of blocks other than the same rows of two matrices, or one that is added to its output"
+    )]
     Blocks,
     #[error("a fold over lanes that may be inactive")]
     InactiveFold,
@@ -198,6 +200,35 @@ impl<'p> Lift<'p> {
         self.level(&unit.end, out)
     }
 
+    /// Returns the statement of a product of matrices, or of the same rows of two.
+    fn product(
+        &mut self,
+        [out, a, b]: [&Addr<Expr>; 3],
+        transposed: bool,
+    ) -> Result<Id, NoStatement> {
+        let mut index = |l: &mut Self, i: &Expr| l.value(i);
+        if [out, a, b].iter().all(|addr| addr.rows.is_none()) {
+            let at = self.place(out, true, &mut index)?;
+            let factors = [self.place(a, false, &mut index)?, self.place(b, false, &mut index)?];
+            return Ok(self.make().product(at, factors, transposed, None));
+        }
+        let (Some(rows), [first, _]) = (&out.rows, &out.index[..]) else {
+            return Err(NoStatement::Blocks);
+        };
+        let same = [out, a].iter().all(|block| {
+            let shape = &self.program.tensors[block.tensor.index()].shape;
+            Addr::some_rows(block.tensor, shape, rows, first).as_ref() == Some(*block)
+        });
+        if transposed || !same || b.rows.is_some() {
+            return Err(NoStatement::Blocks);
+        }
+        let (at, left) = (self.tensor(out.tensor, true), self.tensor(a.tensor, false));
+        let right = self.place(b, false, &mut index)?;
+        let (hi, first) = (self.value(&rows.limit)?, self.value(first)?);
+        let count = self.make().number(Scalar::I64(rows.count.into()));
+        Ok(self.make().product(at, [left, right], false, Some([count, hi, first])))
+    }
+
     fn unit(&mut self, id: UnitId) -> Result<Bounds, NoStatement> {
         let unit = &self.program.units[id.index()];
         let (lo, hi) = (self.stream(unit.lo)?, self.stream(unit.hi)?);
@@ -231,14 +262,11 @@ impl<'p> Lift<'p> {
                 // What is only brought nearer changes no value.
                 Stmt::Prefetch(_) => {}
                 Stmt::Matmul { out: to, a, b, transposed, adds } => {
-                    if *adds || [to, a, b].iter().any(|addr| addr.rows.is_some()) {
+                    if *adds {
                         return Err(NoStatement::Blocks);
                     }
-                    let mut index = |l: &mut Self, i: &Expr| l.value(i);
-                    let out_at = self.place(to, true, &mut index)?;
-                    let factors =
-                        [self.place(a, false, &mut index)?, self.place(b, false, &mut index)?];
-                    out.push(self.make().product(out_at, factors, *transposed));
+                    let product = self.product([to, a, b], *transposed)?;
+                    out.push(product);
                     self.forget(to.tensor);
                 }
                 Stmt::For(Loop { var, lo, hi, step, body }) => {

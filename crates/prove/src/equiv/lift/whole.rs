@@ -10,6 +10,8 @@ use ember_targets::contract::whole_name;
 use ember_targets::dlc::{
     Addr, Dim, Expr, Loop, Program, Purpose, RegisterId, Stmt, TensorDecl, TensorId,
 };
+use ember_targets::loops::{around_uses, counters, is_extent, is_number, number};
+use ember_targets::strips::{Strip, Through};
 use std::collections::BTreeSet;
 
 /// Returns the program with whole tensors where it has parts of these for one iteration; `whole` returns the extents of
@@ -25,18 +27,87 @@ pub(in super::super) fn widened(
         let known = made.tensors.iter().any(|other| other.name == name);
         let Some(shape) = whole(name, part).filter(|_| !known) else { continue };
         let tensor = TensorId(at as u32);
-        let Some(indices) = indices(program, tensor, &shape) else { continue };
-        for body in made.parts_mut() {
+        let found = indices(program, tensor, &shape).map(Parts::Indexed);
+        let Some(parts) = found.or_else(|| strip(program, tensor, &shape)) else { continue };
+        let mut wider = made.clone();
+        for body in wider.parts_mut() {
             each_address_mut(body, &mut |addr| {
                 if addr.tensor == tensor {
-                    let own = indices.iter().map(|register| Expr::Register(*register));
-                    addr.index.splice(0..0, own);
+                    parts.place(addr);
                 }
             });
         }
-        made.tensors[at] = TensorDecl { name: name.to_owned(), shape, ..part.clone() };
+        wider.tensors[at] = TensorDecl { name: name.to_owned(), shape, ..part.clone() };
+        let own = match parts {
+            Parts::Indexed(_) => true,
+            Parts::Strips(_) => uses_own(&wider, tensor, &part.shape),
+        };
+        if own {
+            made = wider;
+        }
     }
     made
+}
+
+/// How a tensor is made of its parts.
+enum Parts {
+    /// The variables of loops are its first indices.
+    Indexed(Vec<RegisterId>),
+    /// They are strips of its rows.
+    Strips(Strip),
+}
+
+impl Parts {
+    /// Returns the place in the whole tensor of a place in a part.
+    fn place(&self, addr: &mut Addr<Expr>) {
+        match self {
+            Parts::Indexed(variables) => {
+                let own = variables.iter().map(|register| Expr::Register(*register));
+                addr.index.splice(0..0, own);
+            }
+            Parts::Strips(strip) => strip.count_rows(addr, false),
+        }
+    }
+}
+
+/// Returns the declarations of the whole tensors of which a program has strips of rows, as many as the outermost loop around
+/// all uses counts.
+pub(in super::super) fn of_strips(program: &Program) -> Vec<TensorDecl> {
+    let whole = |(at, part): (usize, &TensorDecl)| {
+        let name = whole_name(part)?;
+        let (Dim::Const(rows), own) = part.shape.split_first()? else { return None };
+        let outer = around_uses(program, TensorId(at as u32))?.into_iter().next()?;
+        let Expr::Size(all) = outer.hi else { return None };
+        let steps = u64::try_from(outer.step).ok() == Some(*rows);
+        let free = program.tensors.iter().all(|other| other.name != name);
+        let shape = [&[Dim::Size(all)], own].concat();
+        (steps && free).then(|| TensorDecl { name: name.to_owned(), shape, ..part.clone() })
+    };
+    program.tensors.iter().enumerate().filter_map(whole).collect()
+}
+
+/// Returns how a matrix may be made of the strips of its rows that the outermost loop around all uses takes in turn.
+fn strip(program: &Program, tensor: TensorId, shape: &[Dim]) -> Option<Parts> {
+    let part = &program.tensors[tensor.index()];
+    let (Dim::Const(rows), own) = part.shape.split_first()? else { return None };
+    if part.purpose != Purpose::Scratch || program.streamed().contains(&tensor) {
+        return None;
+    }
+    let (all, others) = shape.split_first()?;
+    let outer = around_uses(program, tensor)?.into_iter().next()?;
+    let strip = Strip { first: outer.var, rows: *rows, all: *all };
+    (own == others).then_some(Parts::Strips(strip))
+}
+
+/// Returns true if each iteration of the loop over strips writes its rows of a whole tensor before it reads any, and uses
+/// no others; `part` has the extents of a strip.
+fn uses_own(program: &Program, tensor: TensorId, part: &[Dim]) -> bool {
+    let counters = counters(program);
+    let outer = around_uses(program, tensor).and_then(|around| around.into_iter().next());
+    let Some((strip, outer)) = Strip::of(program, tensor).zip(outer) else { return false };
+    let filling =
+        Filling { tensor, shape: part, strip: Some(strip), row: None, counters: &counters };
+    part.first() == Some(&Dim::Const(strip.rows)) && filling.body(&outer.body, false).is_some()
 }
 
 /// Returns the variables of the loops whose iterations each have a part of a tensor; `None` if an iteration may read what
@@ -47,92 +118,32 @@ fn indices(program: &Program, tensor: TensorId, shape: &[Dim]) -> Option<Vec<Reg
     if part.purpose != Purpose::Scratch || program.streamed().contains(&tensor) {
         return None;
     }
-    let mut loops = common(program, tensor)?.into_iter();
+    let mut loops = around_uses(program, tensor)?.into_iter();
     let mut inner = None;
     let mut found = Vec::new();
     for extent in around {
-        let own = loops.find(|own| own.step == 1 && is_zero(&own.lo) && is(&own.hi, *extent))?;
+        let own = loops
+            .find(|own| own.step == 1 && is_number(&own.lo, 0) && is_extent(&own.hi, *extent))?;
         found.push(own.var);
         inner = Some(own);
     }
-    let variables = variables(program);
-    let filling = Filling { tensor, shape: &part.shape, variables: &variables };
-    let fits = found.iter().all(|var| variables.contains(var));
+    let counters = counters(program);
+    let filling =
+        Filling { tensor, shape: &part.shape, strip: None, row: None, counters: &counters };
+    let fits = found.iter().all(|var| counters.contains(var));
     (fits && filling.body(&inner?.body, false).is_some()).then_some(found)
-}
-
-/// Returns the loops around all uses of a tensor, outermost first; `None` if it is not used.
-fn common(program: &Program, tensor: TensorId) -> Option<Vec<&Loop>> {
-    let mut open: Vec<(&Stmt, Vec<&Loop>)> = Vec::new();
-    for body in program.parts() {
-        open.extend(body.iter().map(|stmt| (stmt, Vec::new())));
-    }
-    let mut found: Option<Vec<&Loop>> = None;
-    while let Some((stmt, around)) = open.pop() {
-        let mut uses = false;
-        each_address(stmt, &mut |addr| uses |= addr.tensor == tensor);
-        if uses {
-            let both = |known: Vec<&_>| {
-                let same = known.iter().zip(&around).take_while(|(a, b)| std::ptr::eq(**a, **b));
-                around[..same.count()].to_vec()
-            };
-            found = Some(found.map_or_else(|| around.clone(), both));
-        }
-        if let Stmt::For(own) | Stmt::Walk(_, own) = stmt {
-            let inner: Vec<&Loop> = around.into_iter().chain([own]).collect();
-            open.extend(own.body.iter().map(|stmt| (stmt, inner.clone())));
-        }
-    }
-    found
-}
-
-/// Returns the registers that are the variable of one loop and nothing else.
-fn variables(program: &Program) -> BTreeSet<RegisterId> {
-    let (mut found, mut others) = (BTreeSet::new(), BTreeSet::new());
-    let mut open: Vec<&Stmt> = program.parts().flatten().collect();
-    while let Some(stmt) = open.pop() {
-        match stmt {
-            Stmt::Set(register, _) | Stmt::Pop(register) => {
-                others.insert(*register);
-            }
-            Stmt::For(own) | Stmt::Walk(_, own) => {
-                if !found.insert(own.var) {
-                    others.insert(own.var);
-                }
-                open.extend(&own.body);
-            }
-            _ => {}
-        }
-    }
-    &found - &others
-}
-
-fn is_zero(expr: &Expr) -> bool {
-    constant(expr) == Some(0)
-}
-
-fn constant(expr: &Expr) -> Option<i64> {
-    match expr {
-        Expr::Const(value) => value.as_i64(),
-        _ => None,
-    }
-}
-
-/// Returns true if an expression is an extent.
-fn is(expr: &Expr, extent: Dim) -> bool {
-    match (expr, extent) {
-        (Expr::Size(size), Dim::Size(extent)) => *size == extent,
-        (_, Dim::Const(n)) => constant(expr).and_then(|own| u64::try_from(own).ok()) == Some(n),
-        _ => false,
-    }
 }
 
 /// The test that a tensor is written as a whole before it is read.
 struct Filling<'a> {
     tensor: TensorId,
     shape: &'a [Dim],
+    /// The rows that count as all of it, if not all do.
+    strip: Option<Strip>,
+    /// Within a loop over these rows, its variable: then its own row counts as all of it.
+    row: Option<RegisterId>,
     /// The registers that are the variable of one loop and nothing else.
-    variables: &'a BTreeSet<RegisterId>,
+    counters: &'a BTreeSet<RegisterId>,
 }
 
 impl Filling<'_> {
@@ -140,15 +151,31 @@ impl Filling<'_> {
     /// if one of them reads it earlier.
     fn body(&self, body: &[Stmt], mut full: bool) -> Option<bool> {
         for stmt in body {
-            if !full && self.reads(stmt) {
+            if !full && self.reads(stmt) || self.row.is_some_and(|row| self.leaves(stmt, row)) {
                 return None;
             }
             if let Stmt::For(own) | Stmt::Walk(_, own) = stmt {
-                self.body(&own.body, full)?;
+                // An iteration of a loop over a strip's rows may read what it has written of its own row.
+                let counts = self.strip.is_some_and(|strip| strip.is_counted(own));
+                if counts && self.row.is_some() {
+                    return None;
+                }
+                let row = if counts { Some(own.var) } else { self.row };
+                Filling { row, ..*self }.body(&own.body, full)?;
             }
             full |= self.fills(stmt, &mut Vec::new());
         }
         Some(full)
+    }
+
+    /// Returns true if a statement, apart from those in the body of a loop, uses another row of the tensor.
+    fn leaves(&self, stmt: &Stmt, row: RegisterId) -> bool {
+        let mut leaves = false;
+        each_address(stmt, &mut |addr| {
+            let own = addr.index.first() == Some(&Expr::Register(row));
+            leaves |= addr.tensor == self.tensor && !own;
+        });
+        leaves
     }
 
     /// Returns true if a statement, apart from those in the body of a loop, reads the tensor. What it only brings nearer
@@ -184,18 +211,32 @@ impl Filling<'_> {
     /// Returns true if an address is each element of the tensor in some iteration of loops. Every dimension is
     /// counted through by loops of its own; the others run at least once.
     fn fill(&self, addr: &Addr<Expr>, loops: &[&Loop]) -> bool {
-        if addr.tensor != self.tensor || addr.rows.is_some() {
+        if addr.tensor != self.tensor || addr.rows.is_some() && self.strip.is_none() {
             return false;
         }
         let mut idle: Vec<&Loop> = loops.to_vec();
         let last = addr.index.len().saturating_sub(1);
-        let counted = addr.index.iter().zip(self.shape).enumerate().all(|(at, (index, extent))| {
+        let mut dimensions = addr.index.iter().zip(self.shape).enumerate();
+        if let Some(strip) = &self.strip {
+            let own_row =
+                self.row.is_some_and(|row| addr.index.first() == Some(&Expr::Register(row)));
+            match strip.through(addr, &idle) {
+                Some(Through::Block) => {}
+                Some(Through::Loop(at)) => {
+                    idle.remove(at);
+                }
+                None if own_row => {}
+                None => return false,
+            }
+            dimensions.next();
+        }
+        let counted = dimensions.all(|(at, (index, extent))| {
             let lanes = addr.lanes.as_ref().filter(|_| at == last);
-            let limited = lanes.is_none_or(|lanes| is(&lanes.limit, *extent));
+            let limited = lanes.is_none_or(|lanes| is_extent(&lanes.limit, *extent));
             limited && self.counts(index, lanes.map_or(1, |own| own.count), *extent, &mut idle)
         });
         let runs =
-            |own: &&Loop| constant(&own.lo).zip(constant(&own.hi)).is_some_and(|(lo, hi)| lo < hi);
+            |own: &&Loop| number(&own.lo).zip(number(&own.hi)).is_some_and(|(lo, hi)| lo < hi);
         counted && idle.iter().all(runs)
     }
 
@@ -213,13 +254,13 @@ impl Filling<'_> {
                 let own = loops.remove(at);
                 let stride = scale.checked_mul(own.step)?;
                 let gapless = 0 < stride && stride <= reached;
-                if !gapless || !is_zero(&own.lo) || !self.variables.contains(&register) {
+                if !gapless || !is_number(&own.lo, 0) || !self.counters.contains(&register) {
                     return None;
                 }
-                if single && scale == 1 && is(&own.hi, extent) {
+                if single && scale == 1 && is_extent(&own.hi, extent) {
                     return Some(());
                 }
-                let trips = constant(&own.hi)?.checked_add(own.step - 1)? / own.step;
+                let trips = number(&own.hi)?.checked_add(own.step - 1)? / own.step;
                 reached = trips.checked_sub(1)?.checked_mul(stride)?.checked_add(reached)?;
                 if trips < 1 {
                     return None;
