@@ -242,16 +242,21 @@ fn a_product_of_blocks_that_do_not_fit_has_a_message() {
     refused("(store (at out 0 (lanes 5 5 0) (lanes 20 20 0)) 1.0)", "`lanes`");
 }
 
-/// Contracts the tensor `t` of a program.
-fn contracted_text(statements: &str) -> String {
+/// Contracts the tensor `t` of a program, whose tensors but for a matrix `w` have these extents.
+fn contracted_of(shape: &str, statements: &str) -> String {
     let mut sources = Sources::new(Disk);
     let text = format!(
-        "(dlc m (sizes n) (tensor a f32 (n 4 4)) (tensor_out t f32 (n 4 4)) (tensor_out out f32 (n 4 4))
+        "(dlc m (sizes n) (tensor a f32 {shape}) (tensor w f32 (4 4)) (tensor_out t f32 {shape})
+           (tensor_out out f32 {shape})
            (compute_loop (register i i64) (register j i64) (register r f32x4) (main {statements})))"
     );
     let file = sources.add("<program>", text);
     let program = DlcText::read(&sources, file).expect("reads").program;
     print(&contracted(program, |name| name == "t"))
+}
+
+fn contracted_text(statements: &str) -> String {
+    contracted_of("(n 4 4)", statements)
 }
 
 #[test]
@@ -298,26 +303,15 @@ fn what_is_used_elsewhere_keeps_its_extents() {
     }
 }
 
-/// Contracts the matrix `t` of a program.
-fn contracted_rows(statements: &str) -> String {
-    let mut sources = Sources::new(Disk);
-    let text = format!(
-        "(dlc m (sizes n) (tensor a f32 (n 4)) (tensor w f32 (4 4)) (tensor_out t f32 (n 4)) (tensor_out out f32 (n 4))
-           (compute_loop (register i i64) (register j i64) (register r f32x4) (main {statements})))"
-    );
-    let file = sources.add("<program>", text);
-    let program = DlcText::read(&sources, file).expect("reads").program;
-    print(&contracted(program, |name| name == "t"))
-}
-
 #[test]
 fn what_each_strip_has_for_itself_takes_the_room_of_one() {
     let strip = |end: &str, rows: &str, more: &str| {
-        contracted_rows(&format!(
+        let statements = format!(
             "(for i 0 (size n) 8
                (for j i {end} 1 (store (at t j (lanes 4 4 0)) (load (at a j (lanes 4 4 0)))))
                (matmul (at out (lanes 8 (size n) i) (lanes 4 4 0)) (at t {rows} (lanes 4 4 0)) w) {more})"
-        ))
+        );
+        contracted_of("(n 4)", &statements)
     };
     let (end, rows) = ("(min (add i 8) (size n))", "(lanes 8 (size n) i)");
     let own = strip(end, rows, "");

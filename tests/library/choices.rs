@@ -176,8 +176,8 @@ fn a_machine_that_can_prefetch_gets_no_slower_program() {
     assert!(more <= 1.001 * published, "{more} and {published}");
 }
 
-/// What a layer computes for some rows stays in the caches until the next statements read it: each takes its matrix through
-/// memory otherwise, which the cost model must know.
+/// Rows that a layer computes stay in the caches until the next statements read them. Otherwise each statement takes its
+/// matrix through memory, which the cost model must know.
 #[test]
 fn a_layer_of_a_graph_takes_strips_of_its_rows() {
     let (chosen, _) = best(include_str!("../../examples/graphsage.sexp"));
