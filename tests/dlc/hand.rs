@@ -309,7 +309,7 @@ fn what_each_strip_has_for_itself_takes_the_room_of_one() {
         let statements = format!(
             "(for i 0 (size n) 8
                (for j i {end} 1 (store (at t j (lanes 4 4 0)) (load (at a j (lanes 4 4 0)))))
-               (matmul (at out (lanes 8 (size n) i) (lanes 4 4 0)) (at t {rows} (lanes 4 4 0)) w) {more})"
+               (matmul (at out {rows} (lanes 4 4 0)) (at t {rows} (lanes 4 4 0)) w) {more})"
         );
         contracted_of("(n 4)", &statements)
     };

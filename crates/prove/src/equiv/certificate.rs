@@ -1,6 +1,6 @@
 //! Writes certificates: the chain of a proof with everything that is needed to check it independently.
 
-use super::chain::{Hidden, is_word};
+use super::chain::{AppliedTo, Hidden, is_word};
 use super::declare::Declarations;
 use super::forms::{atom, form, printed, text};
 use super::means::{Means, root, written};
@@ -13,6 +13,7 @@ use ember_engine::CompiledRule;
 use ember_language::rules::{Exactness, Operators, Rule, RuleBook};
 use ember_language::sexp::Sexp;
 use ember_language::term::Term;
+use itertools::Itertools;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
@@ -158,16 +159,17 @@ impl Certificate {
 /// only if that is needed.
 pub fn certify(proved: &Proved<'_>) -> Result<Certificate, Uncertified> {
     let rises = proved.rows && proved.declarations.rising().next().is_some();
-    let first = certify_with(proved, (true, false));
-    let others = [(true, true), (false, false), (false, true)].into_iter();
-    let others = others.filter(|(_, assumed)| rises || !assumed);
+    let first = certify_with(proved, (AppliedTo::Shortest, false));
+    let terms = [AppliedTo::Shortest, AppliedTo::OfPrograms, AppliedTo::Matched];
+    let ways = terms.into_iter().cartesian_product([false, true]).skip(1);
+    let others = ways.filter(|(_, assumed)| rises || !assumed);
     others.fold(first, |found, way| found.or_else(|why| certify_with(proved, way).map_err(|_| why)))
 }
 
-/// Writes the certificate, with rules applied to the shortest terms or not, and offsets assumed to rise or not. Writing
+/// Writes the certificate, with rules applied to these terms, and offsets assumed to rise or not. Writing
 /// shows which loop variables may get values outside of their loops; the certificate is written again with those
 /// declared, until no more are found.
-fn certify_with(proved: &Proved<'_>, way: (bool, bool)) -> Result<Certificate, Uncertified> {
+fn certify_with(proved: &Proved<'_>, way: (AppliedTo, bool)) -> Result<Certificate, Uncertified> {
     let mut anywhere = BTreeSet::new();
     loop {
         let mut writer = Writer::new(proved, way.0, anywhere.clone());
@@ -181,11 +183,11 @@ fn certify_with(proved: &Proved<'_>, way: (bool, bool)) -> Result<Certificate, U
 }
 
 impl<'a> Writer<'a> {
-    fn new(proved: &'a Proved<'a>, short: bool, anywhere: BTreeSet<Id>) -> Writer<'a> {
+    fn new(proved: &'a Proved<'a>, applied: AppliedTo, anywhere: BTreeSet<Id>) -> Writer<'a> {
         Writer {
             book: proved.book,
             compiled: proved.compiled.iter().map(|rule| (rule.name, rule)).collect(),
-            hidden: Hidden::new(proved.search, (proved.book, proved.compiled), short),
+            hidden: Hidden::new(proved.search, (proved.book, proved.compiled), applied),
             checker: Checker::new(proved.rules),
             names: BTreeMap::new(),
             spellings: FxHashMap::default(),

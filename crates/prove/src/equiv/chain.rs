@@ -23,13 +23,23 @@ use std::collections::hash_map::Entry as MapEntry;
 /// The name of a computed equality.
 pub(super) const COMPUTED: &str = "computed";
 
+/// The terms of their variables that rules are applied to. Conditions are easiest to verify on short ones.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum AppliedTo {
+    /// The shortest, if possible.
+    Shortest,
+    /// The shortest of those in which all operators are ones of programs, if possible.
+    OfPrograms,
+    /// Those that were matched.
+    Matched,
+}
+
 /// The equalities of a search, with loop variables replaced by words.
 pub(super) struct Hidden<'a> {
     search: &'a EGraph,
     rules: FxHashMap<Symbol, &'a CompiledRule>,
     proof: egg::EGraph<Node, ()>,
-    /// True if rules are applied to the shortest terms.
-    short: bool,
+    applied: AppliedTo,
     /// The extractor of the smallest terms, created on first use.
     smallest: OnceCell<Smallest<'a>>,
 }
@@ -61,19 +71,18 @@ fn is_variable(search: &EGraph, node: &Node) -> bool {
 }
 
 impl<'a> Hidden<'a> {
-    /// Collects the equalities recorded in a search with the rules of a book. If `short` is true, rules are applied to
-    /// the shortest terms of their variables if possible, because conditions are easiest to verify on them; otherwise
-    /// they are applied to the terms that were matched.
+    /// Collects the equalities recorded in a search with the rules of a book.
     pub fn new(
         search: &'a EGraph,
         (book, compiled): (&RuleBook, &'a [CompiledRule]),
-        short: bool,
+        applied: AppliedTo,
     ) -> Hidden<'a> {
+        let short = applied != AppliedTo::Matched;
         let mut hidden = Hidden {
             search,
             rules: compiled.iter().map(|rule| (rule.name, rule)).collect(),
             proof: fresh(),
-            short,
+            applied,
             smallest: OnceCell::new(),
         };
         let own = add_all(search, &mut hidden.proof);
@@ -188,7 +197,7 @@ impl<'a> Hidden<'a> {
             term.add(Node::op(&word(class), &[]));
             return Some(term);
         }
-        let words = || Words { operators: self.search.analysis.operators(), short: self.short };
+        let words = || Words { operators: self.search.analysis.operators(), applied: self.applied };
         let smallest = self.smallest.get_or_init(|| Extractor::new(self.search, words()));
         smallest.find_best(class).and_then(|(_, term)| self.hide(&term))
     }
@@ -272,8 +281,7 @@ pub(super) fn put(proof: &mut egg::EGraph<Node, ()>, term: &Term) -> Option<Id> 
 /// The cost function for the size of a term, in which a variable counts as one word.
 struct Words<'a> {
     operators: &'a Operators,
-    /// True if renamings must be avoided at almost any cost.
-    short: bool,
+    applied: AppliedTo,
 }
 
 type Smallest<'a> = Extractor<'a, Words<'a>, Node, Facts>;
@@ -294,15 +302,11 @@ impl CostFunction<Node> for Words<'_> {
         }
         // Renamings are not part of programs, so that terms with them are expensive. So are elements of operations, which
         // read all of the operands.
-        let own = match self.operators.form(node) {
-            _ if self.short && self.is_whole(node) => 1000,
-            Some(form) if form.is_elsewhere() => {
-                if self.short {
-                    1000
-                } else {
-                    8
-                }
-            }
+        let renamed = self.operators.form(node).is_some_and(|form| form.is_elsewhere());
+        let own = match self.applied {
+            AppliedTo::Matched if renamed => 8,
+            AppliedTo::Shortest | AppliedTo::OfPrograms if renamed => 1000,
+            AppliedTo::OfPrograms if self.is_whole(node) => 1000,
             _ => 1,
         };
         node.fold(own, |sum: u64, id| sum.saturating_add(costs(id)))
