@@ -245,15 +245,53 @@ impl Addr<Expr> {
         rows: &Lanes<Expr>,
         first: &Expr,
     ) -> Option<Addr<Expr>> {
-        let &[_, Dim::Const(columns)] = shape else { return None };
-        let count = u32::try_from(columns).ok()?;
-        let number = |n: u32| Expr::Const(Scalar::I64(n.into()));
-        Some(Addr {
-            tensor,
-            index: vec![first.clone(), number(0)],
-            lanes: Some(Lanes { count, limit: number(count) }),
-            rows: Some(rows.clone()),
-        })
+        let side = Side { run: rows.clone(), first: first.clone() };
+        Addr::whole(tensor).block(shape, [Some(side), None])
+    }
+
+    /// Returns the block of a matrix with all of its rows and as many columns from one on as another matrix has rows; `None`
+    /// if extents are not known numbers. A matrix is a tensor or one matrix of a batch; the shapes are those of the tensors.
+    pub fn some_columns(
+        &self,
+        shape: &[Dim],
+        (other, others): (&Addr<Expr>, &[Dim]),
+        first: &Expr,
+    ) -> Option<Addr<Expr>> {
+        let count = extent(others.get(other.index.len())?)?;
+        let run = Lanes { count, limit: number(extent(shape.last()?)?) };
+        self.block(shape, [None, Some(Side { run, first: first.clone() })])
+    }
+
+    /// Returns a block of a matrix; a side that is not given has all rows or columns.
+    fn block(&self, shape: &[Dim], sides: [Option<Side>; 2]) -> Option<Addr<Expr>> {
+        let &[rows, columns] = shape.get(self.index.len()..)? else { return None };
+        let all = |dim: &Dim| {
+            let count = extent(dim)?;
+            Some(Side { run: Lanes { count, limit: number(count) }, first: number(0) })
+        };
+        let [down, across] = sides;
+        let (down, across) = (down.or_else(|| all(&rows))?, across.or_else(|| all(&columns))?);
+        let index = [&self.index[..], &[down.first, across.first]].concat();
+        let (rows, lanes) = (Some(down.run), Some(across.run));
+        (self.lanes.is_none()).then_some(Addr { tensor: self.tensor, index, lanes, rows })
+    }
+}
+
+/// A side of a block: its rows or its columns.
+struct Side {
+    run: Lanes<Expr>,
+    first: Expr,
+}
+
+fn number(n: u32) -> Expr {
+    Expr::Const(Scalar::I64(n.into()))
+}
+
+/// Returns an extent that is a known number of lanes.
+fn extent(dim: &Dim) -> Option<u32> {
+    match dim {
+        Dim::Const(n) => u32::try_from(*n).ok(),
+        Dim::Size(_) => None,
     }
 }
 

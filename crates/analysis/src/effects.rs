@@ -8,7 +8,7 @@ use egg::{Id, Language, Symbol};
 use ember_language::rules::{Kind, Loop, OpInfo};
 use ember_language::term::{Head, Node};
 use ember_values::distance::{Distance, distance, stay_apart};
-use ember_values::primitive::form::{By, Form, Operation, Undone, View};
+use ember_values::primitive::form::{Block, By, Form, Operation, Undone, View};
 use ember_values::scalar::{Chosen, DType};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -264,7 +264,12 @@ impl Effects {
         }
         // A product of some rows touches those rows of the output and of the first matrix.
         let some = match info.form(children) {
-            Some(Form::Product { out, factors: [a, b], rows: Some([count, _, first]), .. }) => {
+            Some(Form::Product {
+                out,
+                factors: [a, b],
+                block: Block::Rows([count, _, first]),
+                ..
+            }) => {
                 let start = egraph[first].data.affine.as_ref();
                 let start = start.and_then(|start| egraph.analysis.current(start));
                 let lanes = egraph[count].data.integer().filter(|count| *count >= 1);

@@ -6,7 +6,7 @@ use super::terms::{Linear, T};
 use ember_language::rules::{Kind, OpInfo};
 use ember_language::sexp::deeper;
 use ember_values::distance::{Distance, distance, stay_apart};
-use ember_values::primitive::form::{By, Form, View};
+use ember_values::primitive::form::{Block, By, Form, View};
 use ember_values::scalar::Chosen;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -145,8 +145,9 @@ impl Checker<'_> {
 
     /// Returns a place of a product of which so many rows from some row on are computed: of its output or first factor.
     fn some_rows(&self, info: &OpInfo, operands: &[T], at: T, place: Place) -> Place {
-        let Some(Form::Product { out, factors: [a, b], rows: Some([count, _, first]), .. }) =
-            info.form(operands)
+        let Some(Form::Product {
+            out, factors: [a, b], block: Block::Rows([count, _, first]), ..
+        }) = info.form(operands)
         else {
             return place;
         };

@@ -283,7 +283,10 @@ impl Counter<'_> {
             Kernel::Scatter(_) => self.whole(call.stored("indices")?),
             Kernel::Product { .. } => {
                 self.loaded(call.stored("a")?)?;
-                self.loaded(call.stored("b")?)?;
+                match call.stored("b") {
+                    Some(b) => self.loaded(b)?,
+                    None => self.expression(call.value("b")?, true).map(|_| ())?,
+                }
                 self.multiply(expr.dtype, self.model.work(expr, &self.instance.sizes));
             }
             _ => {}

@@ -41,6 +41,7 @@ mod noise;
 mod op;
 mod operations;
 mod outputs;
+mod products;
 mod program;
 mod statements;
 mod tensors;

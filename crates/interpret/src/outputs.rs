@@ -1,14 +1,12 @@
-//! Statements that write whole tensors: outputs, parts of outputs, and matrix products.
+//! Statements that write whole tensors: outputs, and parts of outputs.
 
 use super::error::Fault;
-use super::op::{At, Op};
+use super::op::At;
 use super::tensors::Whole;
-use super::value::Place;
 use super::{Error, Interpreter};
-use ember_values::operation::{self, Kernel};
+use ember_values::operation::Kernel;
 use ember_values::primitive::form::Part;
 use ember_values::scalar::Scalar;
-use std::ops::Range;
 
 impl Interpreter {
     /// Writes every element of a tensor to an output or to a part of it, in order.
@@ -72,7 +70,7 @@ impl Interpreter {
             Whole::Computed(kernel, op) => (kernel, op),
             Whole::Lowered(_) => return self.has_shape(from, expected),
         };
-        let passes_messages = op.named("scratch").is_some();
+        let passes_messages = kernel == Kernel::Edges && op.named("scratch").is_some();
         match kernel {
             Kernel::Edges if passes_messages => {
                 for row in 0..expected.first().copied().unwrap_or(0) {
@@ -98,6 +96,11 @@ impl Interpreter {
             Kernel::Product { transposed } => {
                 let [a, b] = self.named(&op, ["a", "b"])?;
                 self.fits(expected, a, b, transposed)?;
+                // A lowering may compute the second matrix there.
+                if let Some(scratch) = op.named("scratch") {
+                    let extents = self.extents(scratch)?;
+                    self.has_shape(b, &extents)?;
+                }
             }
             Kernel::Scatter(_) => {
                 let [indices, rows] = self.named(&op, ["indices", "rows"])?;
@@ -129,64 +132,5 @@ impl Interpreter {
             return Ok(());
         }
         Err(Error::Shape { expected: expected.to_vec(), found }.into())
-    }
-
-    /// Evaluates the number of rows, their bound and the first to the range of rows.
-    pub(super) fn rows(&mut self, [count, hi, first]: [At; 3]) -> Result<Range<i64>, Fault> {
-        let [count, hi, first] = [self.scalar(count)?, self.scalar(hi)?, self.scalar(first)?];
-        let [count, hi, first] = [self.integer(count)?, self.integer(hi)?, self.integer(first)?];
-        Ok(first..first.saturating_add(count).min(hi))
-    }
-
-    /// Computes `out := a · b`, element by element, or some of its rows.
-    pub(super) fn matmul(
-        &mut self,
-        at: At,
-        [out, a, b]: [At; 3],
-        transposed: bool,
-        rows: Option<Range<i64>>,
-    ) -> Result<(), Fault> {
-        let to = self.place(out)?;
-        let extents = self.extents(out)?;
-        self.fits(&extents, a, b, transposed)?;
-        let product = operation::computed_by(Kernel::Product { transposed });
-        let product = product.ok_or_else(|| self.wrong(at, "a product"))?;
-        let product = Op::whole(product, &[a, b]);
-        let mut products: Vec<(Place, Scalar)> = Vec::new();
-        let extent = extents.first().copied().unwrap_or(0);
-        if let Some(rows) = rows.as_ref().filter(|rows| !rows.is_empty())
-            && (rows.start < 0 || rows.end > extent)
-        {
-            // The row outside of the output faults, or is open memory, as any index is.
-            let outside = if rows.start < 0 { rows.start } else { rows.end - 1 };
-            self.within(to, Scalar::I64(outside))?;
-        }
-        self.each_index(&extents, |this, index| {
-            let place =
-                index.iter().try_fold(to, |place, i| this.within(place, Scalar::I64(*i)))?;
-            let Some((column, row)) = index.split_last() else { return Ok(()) };
-            let own = rows.as_ref().zip(row.first());
-            if own.is_some_and(|(rows, row)| !rows.contains(row)) {
-                return Ok(());
-            }
-            this.computed(at, product, (row, *column, 1), |x| products.push((place, x)))
-        })?;
-        // All products are computed before any is stored, because an operand may be the output itself.
-        products.into_iter().try_for_each(|(place, value)| self.set(place, value))
-    }
-
-    /// Checks that a product of two matrices has these extents.
-    fn fits(&self, out: &[i64], a: At, b: At, transposed: bool) -> Result<(), Fault> {
-        let (a, b) = (self.extents(a)?, self.extents(b)?);
-        let inner = |k, n, x, y| if transposed { [n, k] == [x, y] } else { [k, n] == [x, y] };
-        let fits = match (out, a.as_slice(), b.as_slice()) {
-            (&[m, n], &[am, k], &[x, y]) => m == am && inner(k, n, x, y),
-            (&[q, m, n], &[aq, am, k], &[ref bq @ .., x, y]) => {
-                let batch = aq == q && bq.len() < 2 && bq.iter().all(|n| *n == q);
-                batch && m == am && inner(k, n, x, y)
-            }
-            _ => false,
-        };
-        if fits { Ok(()) } else { Err(Error::Shape { expected: out.to_vec(), found: a }.into()) }
     }
 }

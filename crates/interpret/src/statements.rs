@@ -1,5 +1,6 @@
 //! Statements: what each primitive that is one does, in order. What they write to memory is in [`super::memory`],
-//! what they write of whole tensors in [`super::outputs`].
+//! what they write of whole tensors in [`super::outputs`] and
+//! [`super::products`].
 
 use super::Interpreter;
 use super::error::Fault;
@@ -48,9 +49,8 @@ impl Interpreter {
                 self.barrier();
                 Ok(())
             }
-            Form::Product { out, factors: [a, b], rows, transposed } => {
-                let rows = rows.map(|rows| self.rows(rows)).transpose()?;
-                self.matmul(at, [out, a, b], transposed, rows)
+            Form::Product { out, factors: [a, b], block, transposed } => {
+                self.product(at, [out, a, b], block, transposed)
             }
             Form::Replaced { variable, by: By::Lanes { from, lanes, hi }, x } => {
                 self.block(from, variable, lanes, hi, |this, active| match active {

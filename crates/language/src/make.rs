@@ -6,7 +6,7 @@ use crate::term::{Head, Node};
 use egg::Id;
 use ember_values::primitive::Typing;
 use ember_values::primitive::form::{
-    Condition, Form, Loop, Number, Operation, Part, Sequence, Undone, View,
+    Block, Condition, Form, Loop, Number, Operation, Part, Sequence, Undone, View,
 };
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 
@@ -183,16 +183,9 @@ impl<'a, F: FnMut(Node) -> Id> Make<'a, F> {
         self.form(Form::Write { op, address, value })
     }
 
-    /// Adds a statement that writes a product of matrices, the second of which may be given transposed, or some rows of it:
-    /// their number, the bound that they stay below, and the first.
-    pub fn product(
-        &mut self,
-        out: Id,
-        factors: [Id; 2],
-        transposed: bool,
-        rows: Option<[Id; 3]>,
-    ) -> Id {
-        self.form(Form::Product { out, factors, rows, transposed })
+    /// Adds a statement that writes a product of matrices, the second of which may be given transposed, or a block of it.
+    pub fn product(&mut self, out: Id, factors: [Id; 2], transposed: bool, block: Block<Id>) -> Id {
+        self.form(Form::Product { out, factors, block, transposed })
     }
 
     /// Adds a statement that writes a tensor to a part of another.

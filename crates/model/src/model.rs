@@ -21,6 +21,7 @@ mod defined;
 mod dense;
 mod expression;
 mod extent;
+mod gathered;
 mod kinds;
 mod lowered;
 mod names;

@@ -77,6 +77,8 @@ pub enum Reads {
     Rows,
     /// Many times; the operand is computed in advance.
     Many,
+    /// Possibly many times, from scratch memory of the operation if rules compute it there.
+    Scratch,
 }
 
 /// The cost class of one element of a result.
@@ -292,7 +294,7 @@ const fn written_as(
 
 /// All operations, the embedding bag first.
 #[rustfmt::skip]
-pub static OPERATIONS: [Operation; 42] = [
+pub static OPERATIONS: [Operation; 44] = [
     row("emb.bag", &[word("mode", &MODES), TABLE, INDICES, OFFSETS, WEIGHTS], Kernel::Rows, Element::Dear),
     row("emb.gather", &[TABLE, INDICES], Kernel::Rows, Element::Dear),
     written_as(&[3, 1, 0, 2], "emb.spmm",
@@ -346,6 +348,12 @@ pub static OPERATIONS: [Operation; 42] = [
         Kernel::Product { transposed: false }, Element::Whole),
     row("nn.matmul_t", &[matrix("a", "the first matrix"), matrix("b", "the second matrix")],
         Kernel::Product { transposed: true }, Element::Whole),
+    written_as(&[0, 1], "nn.matmul_computed",
+        &[matrix("a", "the first matrix"), COMPUTED, operand("scratch", "", "", Role::Scratch)],
+        Kernel::Product { transposed: false }, Element::Whole),
+    written_as(&[0, 1], "nn.matmul_t_computed",
+        &[matrix("a", "the first matrix"), COMPUTED, operand("scratch", "", "", Role::Scratch)],
+        Kernel::Product { transposed: true }, Element::Whole),
     row("nn.triangle",
         &[operand("x", "TENSOR", "a batch of matrices", Role::Tensor(3..=3, Reads::Once))],
         Kernel::Triangle, Element::Whole),
@@ -376,6 +384,9 @@ const fn matrix(name: &'static str, phrase: &'static str) -> Operand {
     stored(name, "TENSOR", phrase, 2..=3)
 }
 
+const COMPUTED: Operand =
+    operand("b", "TENSOR", "the second matrix", Role::Tensor(2..=3, Reads::Scratch));
+
 /// Returns an operand that holds one number for each row of another operand.
 const fn numbers() -> Operand {
     operand("numbers", "NUMBERS", "numbers of rows", Role::Tensor(1..=2, Reads::Many))
@@ -386,7 +397,7 @@ pub fn named(name: &str) -> Option<&'static Operation> {
     OPERATIONS.iter().find(|operation| operation.name == name)
 }
 
-/// Finds the first operation with this kernel.
+/// Finds the first operation with this kernel, whose operands are those that it names.
 pub fn computed_by(kernel: Kernel) -> Option<&'static Operation> {
     OPERATIONS.iter().find(|operation| operation.kernel == kernel)
 }

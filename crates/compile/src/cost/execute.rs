@@ -24,9 +24,8 @@ impl Model<'_> {
             Form::Sequence(Sequence::Two(_)) => Summary::merge(term.operands),
             Form::Loop(Loop { folds: None, .. }) => self.execute_loop(term, None),
             Form::Loop(Loop { folds: Some(_), .. }) => self.reduction(term),
-            Form::Product { out, factors, rows, transposed } => {
-                let count = rows.and_then(|[count, ..]| term.number(count.id));
-                self.product(term, [out, factors[0], factors[1]], count, transposed)
+            Form::Product { out, factors: [a, b], block, transposed } => {
+                self.product(term, [out, a, b], block, transposed)
             }
             Form::Write { op: None, address, .. } => {
                 let mut summary = self.write(term, address.summary)?;

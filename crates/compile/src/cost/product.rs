@@ -3,8 +3,10 @@
 use super::term::{Operand, Priced};
 use super::{Cost, Model, Summary};
 use ember_targets::machine::tiles;
+use ember_values::primitive::form::Block;
 
 /// The size of a product: batches of so many rows and columns, each of which folds `depth` products.
+#[derive(Clone, Copy)]
 struct Size {
     batches: f64,
     rows: f64,
@@ -13,18 +15,18 @@ struct Size {
 }
 
 impl Model<'_> {
-    /// Prices a product of the matrices `a` and `b`, the second of which may be given transposed, or so many rows of it.
+    /// Prices a product of the matrices `a` and `b`, the second of which may be given transposed, or a block of it.
     pub(super) fn product(
         &self,
         term: &Priced<'_>,
         [out, a, b]: [Operand<'_>; 3],
-        rows: Option<i64>,
+        block: Block<Operand<'_>>,
         transposed: bool,
     ) -> Option<Summary> {
         let mut summary = Summary::merge(term.operands)?;
         summary.touched.extend(term.operands.iter().filter_map(|x| x.tensor));
         // A product of matrices of unknown sizes has no competing form, so its own cost decides nothing.
-        if let Some((size, whole)) = self.size([out, a], rows) {
+        if let Some((size, whole)) = self.size(term, [out, a, b], block) {
             let matrices = self.matrices(b).unwrap_or(1.0);
             summary.cost = summary.cost + self.multiplied(&size, out.summary.element, transposed);
             let Size { batches, rows, columns, depth } = size;
@@ -33,26 +35,52 @@ impl Model<'_> {
                 let bytes = elements * element * self.misses(of);
                 Cost { dram_bytes: bytes, ..Cost::default() }
             };
-            // All strips of rows together read the second matrix once.
-            let share = if whole > 0.0 { rows / whole } else { 1.0 };
-            let right = matrices * depth * columns * share;
-            for (elements, of) in [(batches * rows * depth, a), (right, b)] {
+            // All blocks of columns together read the first matrix once, and all strips of rows the second.
+            let share = |own: f64, all: f64| if all > 0.0 { own / all } else { 1.0 };
+            let left = batches * rows * depth * share(columns, whole.columns);
+            let right = matrices * depth * columns * share(rows, whole.rows);
+            for (elements, of) in [(left, a), (right, b)] {
                 self.access_memory(&mut summary, of.summary, false, read(elements, of.summary));
             }
-            let written = self.rates.write_back(batches * rows * columns * element);
-            self.access_memory(&mut summary, out.summary, true, written);
+            let written = batches * rows * columns * element;
+            match block {
+                // What is added up stays in the caches until it is finished.
+                Block::Added(_) => {
+                    let mut variables = out.summary.execute_scope.clone();
+                    variables.unite(&out.summary.stream_scope);
+                    summary.chain(&variables, written);
+                }
+                _ => {
+                    let written = self.rates.write_back(written);
+                    self.access_memory(&mut summary, out.summary, true, written);
+                }
+            }
         } else {
             summary.cost = summary.cost + self.rates.operations(1.0);
         }
         summary.admissible().then_some(summary)
     }
 
-    /// Returns the size of a product and the number of its rows without bounds.
-    fn size(&self, [out, a]: [Operand<'_>; 2], some: Option<i64>) -> Option<(Size, f64)> {
+    /// Returns the size of a block of a product, and that of the product.
+    fn size(
+        &self,
+        term: &Priced<'_>,
+        [out, a, b]: [Operand<'_>; 3],
+        block: Block<Operand<'_>>,
+    ) -> Option<(Size, Size)> {
         let [.., rows, columns] = *self.extents(out)? else { return None };
-        let depth = *self.extents(a)?.last()?;
-        let own = some.map_or(rows, |some| rows.min(some as f64));
-        Some((Size { batches: self.matrices(out)?, rows: own, columns, depth }, rows))
+        let batches = self.matrices(out)?;
+        let whole = Size { batches, rows, columns, depth: *self.extents(a)?.last()? };
+        let size = match block {
+            Block::Whole => whole,
+            Block::Rows([count, ..]) => {
+                let count = term.number(count.id).map_or(rows, |count| count as f64);
+                Size { rows: rows.min(count), ..whole }
+            }
+            Block::Columns(_) => Size { columns: *self.extents(b)?.first()?, ..whole },
+            Block::Added(_) => Size { depth: *self.extents(b)?.first()?, ..whole },
+        };
+        Some((size, whole))
     }
 
     /// Returns the extents of an operand without those that it gives indices for.

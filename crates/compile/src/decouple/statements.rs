@@ -11,7 +11,7 @@ use ember_targets::dlc::{
     Action, Addr, Expr, Lanes, Loop as Counted, RegisterId, Stmt, StreamId, TraversalUnit, Type,
     UnitId,
 };
-use ember_values::primitive::form::{Form, Sequence};
+use ember_values::primitive::form::{Block, Form, Sequence};
 use ember_values::scalar::{BinaryOp, DType};
 use std::collections::BTreeMap;
 
@@ -46,12 +46,16 @@ impl Lowering<'_> {
                 });
                 Ok(())
             }
-            Some(Form::Product { out, factors: [a, b], rows, transposed }) => {
+            Some(Form::Product { out, factors: [a, b], block, transposed }) => {
                 let (mut out, mut a, b) = (self.matrix(out)?, self.matrix(a)?, self.matrix(b)?);
-                if let Some(rows) = rows {
-                    self.rows(id, rows, [&mut out, &mut a])?;
+                match block {
+                    Block::Whole => {}
+                    Block::Rows(rows) => self.rows(id, rows, [&mut out, &mut a])?,
+                    Block::Columns(first) => self.columns(id, first, &mut out, &b)?,
+                    Block::Added(first) => self.columns(id, first, &mut a, &b)?,
                 }
-                self.block.push(Stmt::Matmul { out, a, b, transposed, adds: false });
+                let adds = matches!(block, Block::Added(_));
+                self.block.push(Stmt::Matmul { out, a, b, transposed, adds });
                 Ok(())
             }
             Some(Form::Loop(own)) if own.folds.is_none() => {
@@ -92,6 +96,22 @@ impl Lowering<'_> {
                 self.terms.error(id, "has rows of no matrix with a known number of columns")
             })?;
         }
+        Ok(())
+    }
+
+    /// Makes a block of some columns of a matrix, as many as another one has rows.
+    fn columns(
+        &mut self,
+        id: Id,
+        first: Id,
+        matrix: &mut Addr<Expr>,
+        other: &Addr<Expr>,
+    ) -> Result<(), DecoupleError> {
+        let first = self.index_value(first)?.expr;
+        let shape = |of: &Addr<Expr>| &self.program.tensors[of.tensor.index()].shape;
+        let block = matrix.some_columns(shape(matrix), (other, shape(other)), &first);
+        *matrix = block
+            .ok_or_else(|| self.terms.error(id, "has blocks of matrices of unknown extents"))?;
         Ok(())
     }
 

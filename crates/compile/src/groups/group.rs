@@ -9,7 +9,7 @@ use ember_language::make::Make;
 use ember_language::rebuild::rebuild;
 use ember_language::rules::Operators;
 use ember_language::term::{Head, Term};
-use ember_model::{Applied, Expr, Model, Part, Statement, TensorId};
+use ember_model::{Expr, Model, Part, Statement, TensorId};
 use ember_targets::dlc::{Dim, Purpose, SizeId, TensorDecl};
 use ember_values::operation::Kernel;
 use ember_values::primitive::Typing;
@@ -155,9 +155,14 @@ fn is_fed(model: &Model, group: &[usize], statement: usize) -> bool {
     let keeps_rows = |expr: &Expr| match expr.kernel() {
         Some(Kernel::Product { .. }) => {
             // A row of a product of two matrices depends on that of the first. Of the second, batches have their own.
-            let mut factors = expr.applied().into_iter().flat_map(Applied::tensors);
-            let rank = factors.next().map_or(0, |(_, left)| left.shape.len());
-            factors.all(|(_, right)| right.shape.len() == 3 || rank == 2 && summed && given(right))
+            let mut factors = ["a", "b"].into_iter().filter_map(|name| expr.applied()?.value(name));
+            let rank = factors.next().map_or(0, |left| left.shape.len());
+            factors.all(|right| right.shape.len() == 3 || rank == 2 && summed && given(right))
+        }
+        // Of blocks that a product reads, every one may be any row's.
+        Some(Kernel::Blocks) => {
+            let table = expr.applied().and_then(|blocks| blocks.value("table"));
+            table.is_some_and(given)
         }
         Some(kernel) => kernel.is_rowwise(),
         None => true,

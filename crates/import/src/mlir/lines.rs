@@ -247,6 +247,10 @@ pub(super) const ADDS: &str = "adds";
 /// factors.
 pub(super) const ROWS: &str = "rows";
 
+/// The attribute of a product of some columns: of the result, or of the first factor if it is added. The first of them is
+/// behind the factors.
+pub(super) const COLUMNS: &str = "columns";
+
 /// Names of values with their types as text.
 pub(super) type Operands = Vec<(String, String)>;
 

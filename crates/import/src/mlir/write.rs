@@ -5,6 +5,7 @@ mod emit;
 mod places;
 mod values;
 
+use super::lines::{ADDS, TRANSPOSED};
 use super::rows::Rows;
 use super::types::{Elem, Type};
 use super::{Kernel, Purpose};
@@ -68,7 +69,7 @@ struct Writer<'a> {
 }
 
 /// The forms that terms are recognised by.
-const FORMS: [&str; 23] = [
+const FORMS: [&str; 25] = [
     "loop",
     "reduce",
     "variable",
@@ -92,6 +93,8 @@ const FORMS: [&str; 23] = [
     "matrix-product",
     "matrix-product-transposed",
     "matrix-product-rows",
+    "matrix-product-columns",
+    "matrix-product-added",
 ];
 
 /// Returns the MLIR text of a kernel, whose definitions are expanded.
@@ -192,6 +195,12 @@ impl Writer<'_> {
             }
             (Some("matrix-product-rows"), &[out, a, b, count, end, first]) => {
                 self.apart(|writer| writer.rows_of_product([out, a, b], [count, end, first]))
+            }
+            (Some("matrix-product-columns"), &[out, a, b, first]) => {
+                self.apart(|writer| writer.columns_of_product([out, a, b], first, TRANSPOSED))
+            }
+            (Some("matrix-product-added"), &[out, a, b, first]) => {
+                self.apart(|writer| writer.columns_of_product([out, a, b], first, ADDS))
             }
             _ => Err(Unwritten::Operator(node.to_string())),
         }

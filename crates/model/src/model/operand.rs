@@ -52,6 +52,9 @@ fn depth(expr: &Expr) -> usize {
 impl Reader {
     /// Returns true if an operand is computed at its use.
     fn in_place(&self, expr: &Expr, reads: Reads) -> bool {
+        if reads == Reads::Scratch {
+            return true;
+        }
         let is_large = || expr.walk().nth(LARGEST_IN_PLACE).is_some();
         if is_whole(expr) || depth(expr) > DEEPEST_IN_PLACE || is_large() {
             return false;
@@ -60,7 +63,7 @@ impl Reader {
             Reads::Once => true,
             Reads::Often => is_cheap(expr),
             Reads::Rows => is_by_element(expr) && !self.in_advance.contains(&expr.span),
-            Reads::Many => false,
+            Reads::Many | Reads::Scratch => false,
         }
     }
 

@@ -11,7 +11,7 @@ use ember_language::diagnostic::Span;
 use ember_language::rules::Operators;
 use ember_language::sexp::Sexp;
 use ember_language::suggest;
-use ember_values::operation::{self, Kernel, OPERATIONS, Operand, Operation, Role};
+use ember_values::operation::{self, Kernel, OPERATIONS, Operand, Operation, Reads, Role};
 use ember_values::scalar::{DType, Scalar};
 use itertools::Itertools;
 use std::borrow::Cow;
@@ -327,7 +327,8 @@ impl Reader {
         Some(Expr { op: Op::Apply(Applied { operation, arguments }), dtype, shape, span })
     }
 
-    /// Declares scratch memory of one element per lookup, which a program may use.
+    /// Declares scratch memory that a program may use: for an operand that is computed there, or else of one element per
+    /// lookup.
     fn scratch(
         &mut self,
         operation: &Operation,
@@ -336,9 +337,10 @@ impl Reader {
         span: Span,
     ) -> Option<Argument> {
         let mut operands = operation.operands.iter().zip(arguments);
-        let (_, lookups) =
-            operands.find(|(operand, _)| matches!(operand.role, Role::Indices(..)))?;
-        let Argument::Tensor(Expr { shape, .. }) = lookups else { return None };
+        let holds =
+            |role: &Role| matches!(role, Role::Indices(..) | Role::Tensor(_, Reads::Scratch));
+        let (_, held) = operands.find(|(operand, _)| holds(&operand.role))?;
+        let Argument::Tensor(Expr { shape, .. }) = held else { return None };
         let id = TensorId(self.inputs.len() + self.computed.len());
         let tensor = Declared { name: self.fresh_name(), dtype, shape: shape.clone(), span };
         self.computed.push(Computed { tensor, kind: Kind::Scratch });

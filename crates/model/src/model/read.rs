@@ -4,7 +4,7 @@ use super::operand::Target;
 use super::operator::Value;
 use super::{
     Computed, DataSpec, Declared, HandWritten, Input, Kind, Model, Origin, Role, Statement,
-    TensorId, operator, order, share, source,
+    TensorId, gathered, operator, order, share, source,
 };
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::rules::Definitions;
@@ -118,7 +118,9 @@ pub(super) fn read(
     let model = reader.model(form, rest, data).filter(|_| reader.errors.is_empty());
     // Equal tensors are one only once the model is in order, and new temporaries have to be put in order.
     let model = model.map(order::by_dataflow);
-    let model = model.map(|model| order::by_dataflow(share::across_loops(model, &reader.named)));
+    let model = model.map(|model| share::across_loops(model, &reader.named));
+    let model = model.map(|model| gathered::into_products(model, &reader.named));
+    let model = model.map(order::by_dataflow);
     // Data is read after all inputs, but errors are reported in the order of the text, and once each: a definition may
     // use an operand several times.
     reader.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));

@@ -117,7 +117,7 @@ impl Parts<'_> {
 }
 
 /// Adds a temporary and the statement that computes it.
-fn store(model: &mut Model, value: Expr, named: &BTreeMap<Span, String>) -> TensorId {
+pub(super) fn store(model: &mut Model, value: Expr, named: &BTreeMap<Span, String>) -> TensorId {
     let id = TensorId(model.inputs.len() + model.computed.len());
     let Expr { dtype, shape, span, .. } = value.clone();
     let name = free_name(model, span, named);

@@ -229,6 +229,47 @@ fn blocks() {
 }
 
 #[test]
+fn a_gather_that_one_product_reads_is_part_of_its_statement() {
+    let model = |outputs: &str| {
+        instance(&format!(
+            "(model m (input x f32 (2 3 2)) (input t f32 (4 2 2)) (input b f32 (2))
+               (input i i64 (2 2)) (let blocks (emb.block_gather (nn.bias t b) i)) {outputs}
+               (data (x (values ((1 2) (3 4) (5 6)) ((7 8) (9 10) (11 12))))
+                 (t (values ((1 2) (3 4)) ((5 6) (7 8)) ((9 10) (11 12)) ((13 14) (15 16))))
+                 (b (values 1 2)) (i (values (2 0) (1 1)))))"
+        ))
+    };
+    let products = |model: &Model| {
+        let own = model.statements.iter().filter_map(|statement| statement.value.applied());
+        own.map(|own| own.operation.name).collect::<Vec<_>>()
+    };
+    let (alone, data) = model("(output out (nn.matmul_t x blocks))");
+    assert_eq!(products(&alone), ["nn.bias", "nn.matmul_t_computed"]);
+    let found = evaluate(&alone, &data).expect("evaluates");
+    // The first block is ((10 12) (12 14)), and the first row of x is (1 2).
+    assert_eq!(floats(&found["out"])[..2], [34.0, 40.0]);
+    let (twice, data) =
+        model("(output out (nn.matmul_t x blocks)) (output same (nn.scale 1.0 blocks))");
+    assert!(products(&twice).contains(&"nn.matmul_t"), "{:?}", products(&twice));
+    assert_eq!(floats(&evaluate(&twice, &data).expect("evaluates")["out"]), floats(&found["out"]));
+    let read = |text: &str| {
+        let mut sources = Sources::default();
+        let file = sources.add("<test>", text);
+        Model::parse(&sources, file).expect("a model")
+    };
+    let kept = read(
+        "(model m (input x f32 (2 3 2)) (input t f32 (4 2 2)) (input i i64 (2 2))
+           (output blocks (emb.block_gather t i)) (output out (nn.matmul_t x blocks)) (data))",
+    );
+    assert_eq!(products(&kept), ["emb.block_gather", "nn.matmul_t"]);
+    let added = read(
+        "(model m (input x f32 (2 3 4)) (input t f32 (4 2 2)) (input i i64 (2 2))
+           (output out (nn.matmul x (emb.block_gather t i))) (data))",
+    );
+    assert_eq!(products(&added), ["nn.matmul_computed"]);
+}
+
+#[test]
 fn stored_types_are_converted() {
     let (model, instance) = instance(
         "(model m (input q u8 (2 3)) (input n u4 (2 3)) (input s f32 (2 2)) (input h f16 (2 3))

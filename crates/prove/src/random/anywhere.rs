@@ -6,7 +6,9 @@ use super::build::Build;
 use super::grammar::Shape;
 use super::grow::{Grow, Scope, Setting, Type};
 use super::types::Hole;
-use super::world::{COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, extreme, tensor_name};
+use super::world::{
+    COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, extreme, scratch_name, tensor_name,
+};
 use egg::{Id, Var};
 use ember_language::rules::{Kind, Loop};
 use ember_language::term::Node;
@@ -196,8 +198,11 @@ impl Setting for Anywhere<'_> {
         }))
     }
 
-    fn reserved(grow: &mut Grow<Self>, role: &str, dtype: DType) -> Option<Id> {
-        Some(grow.make().root(&format!("{role}_{dtype}"), role == SCRATCH))
+    fn reserved(grow: &mut Grow<Self>, role: &str, dtype: DType, rank: usize) -> Option<Id> {
+        Some(match role {
+            SCRATCH => grow.make().root(&scratch_name(dtype, rank), true),
+            _ => grow.make().root(&format!("{role}_{dtype}"), false),
+        })
     }
 
     fn variable(grow: &mut Grow<Self>, scope: &Scope) -> Option<Id> {

@@ -275,7 +275,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
                 let ty = self.ty(hole)?;
                 // Scratch memory has no other name; a tensor of offsets may sometimes be any tensor.
                 match hole.role.filter(|role| *role == SCRATCH || !self.grow.one_in(8)) {
-                    Some(role) => S::reserved(self.grow, role, ty.dtype)?,
+                    Some(role) => S::reserved(self.grow, role, ty.dtype, hole.rank)?,
                     None => {
                         S::address(self.grow, ty, hole.rank, hole.written, &scope, size.min(1))?
                     }

@@ -94,8 +94,8 @@ pub(crate) trait Setting: Sized {
         None
     }
 
-    /// Returns the tensor of a type that is reserved for a role.
-    fn reserved(_grow: &mut Grow<Self>, _role: &str, _dtype: DType) -> Option<Id> {
+    /// Returns the tensor of a type and rank that is reserved for a role.
+    fn reserved(_grow: &mut Grow<Self>, _role: &str, _dtype: DType, _rank: usize) -> Option<Id> {
         None
     }
 

@@ -37,7 +37,7 @@ impl<S: Setting> Build<'_, '_, '_, S> {
     /// Builds a term that mentions a loop variable, if some try does.
     pub(super) fn make_mentioning(&mut self, variable: Id, hole: &Hole) -> Option<Id> {
         self.free.insert(variable);
-        if hole.role == Some(SCRATCH) {
+        if hole.role == Some(SCRATCH) && hole.rank == 1 {
             let dtype = self.ty(hole)?.dtype;
             let value = self.grow.make().iv(variable);
             let rows = self.grow.make().root(&scratch_rows(dtype), true);

@@ -44,6 +44,10 @@ enum Extent {
     Block,
     /// The first or the second extent of an output of rank 2.
     Flat(usize),
+    /// The rows of a matrix of an output of rank 3.
+    Inner,
+    /// The columns of a matrix of a tensor of rank 3.
+    Last,
     One,
 }
 
@@ -57,15 +61,18 @@ static DECLARED: LazyLock<BTreeMap<String, Declared>> = LazyLock::new(|| {
             let mut add =
                 |name: String, shape| declared.insert(name, Declared { dtype, writable, shape });
             // The output of a gather from blocks has the rows of several blocks.
-            let inner = if writable { Extent::Of(WIDE) } else { Extent::Block };
+            let inner = if writable { Extent::Inner } else { Extent::Block };
+            let last = Extent::Last;
             let matrix = if writable { [0, 1].map(Extent::Flat) } else { [rows, columns] };
             add(tensor_name(writable, dtype, 1), vec![entries]);
             add(tensor_name(writable, dtype, 2), matrix.to_vec());
-            add(tensor_name(writable, dtype, 3), vec![rows, inner, columns]);
+            add(tensor_name(writable, dtype, 3), vec![rows, inner, last]);
             if writable {
                 // What has all indices of a tensor of rank 3 may still have another.
-                add(tensor_name(writable, dtype, 4), vec![columns, rows, inner, columns]);
-                add(format!("{SCRATCH}_{dtype}"), vec![entries]);
+                add(tensor_name(writable, dtype, 4), vec![columns, rows, inner, last]);
+                add(scratch_name(dtype, 1), vec![entries]);
+                add(scratch_name(dtype, 2), vec![rows, columns]);
+                add(scratch_name(dtype, 3), vec![rows, Extent::Of(WIDE), last]);
                 // A row of scratch memory; there is only one.
                 add(scratch_rows(dtype), vec![Extent::One, entries]);
             } else {
@@ -85,6 +92,9 @@ pub(crate) struct World {
     block: u64,
     /// The indices whose extents outputs of rank 2 have.
     flat: [usize; 2],
+    /// True if matrices of rank 3 have the columns of a row's blocks, and as many rows as a block, so that their product
+    /// with gathered blocks has the same extents.
+    deep: bool,
     /// The width of a vector register in bytes.
     pub simd_bytes: u64,
     /// True if offsets start at 0 and never fall, whatever the data.
@@ -96,6 +106,14 @@ pub(crate) fn tensor_name(writable: bool, dtype: DType, rank: usize) -> String {
     match writable {
         true => format!("out{rank}_{dtype}"),
         false => format!("in{rank}_{dtype}"),
+    }
+}
+
+/// Returns the name of the scratch tensor of a type and rank.
+pub(crate) fn scratch_name(dtype: DType, rank: usize) -> String {
+    match rank {
+        1 => format!("{SCRATCH}_{dtype}"),
+        rank => format!("{SCRATCH}{rank}_{dtype}"),
     }
 }
 
@@ -123,18 +141,20 @@ impl World {
             1..=3 => rng.u64(1..=3),
             _ => columns.min(3),
         };
-        let flat = match rng.u8(0..12) {
+        let of_tensors = rng.u8(0..12);
+        let flat = match of_tensors {
             0 => [ROWS, WIDE],
             1 => [TALL, COLUMNS],
             _ => [ROWS, COLUMNS],
         };
-        World::new(extents, block, flat, if rng.bool() { 16 } else { 8 })
+        let simd_bytes = if rng.bool() { 16 } else { 8 };
+        World { deep: of_tensors == 2, ..World::new(extents, block, flat, simd_bytes) }
     }
 
     /// Creates a world with these extents. Outputs of rank 2 are `flat`: they may hold the rows of all blocks, one beside
     /// or one below the other.
     pub fn new(extents: [Option<u64>; 3], block: u64, flat: [usize; 2], simd_bytes: u64) -> World {
-        World { extents, block, flat, simd_bytes, rises: false }
+        World { extents, block, flat, deep: false, simd_bytes, rises: false }
     }
 
     /// Returns the declarations of the tensors of these names.
@@ -167,6 +187,9 @@ impl World {
         match extent {
             Extent::Of(k) => Ok(k),
             Extent::Flat(k) => Ok(self.flat[k]),
+            Extent::Inner if self.deep => Err(self.block),
+            Extent::Inner => Ok(WIDE),
+            Extent::Last => Ok(if self.deep { WIDE } else { COLUMNS }),
             Extent::Block => Err(self.block),
             Extent::One => Err(1),
         }

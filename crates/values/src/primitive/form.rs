@@ -112,8 +112,8 @@ over_operands! {
             out: T,
             /// The addresses of the matrices.
             factors: [T; 2],
-            /// Of a product of some rows, their number, the bound that they stay below, and the first.
-            rows: Option<[T; 3]>;
+            /// The block that is computed.
+            block: Block<T>;
             /// True if the second matrix is given transposed.
             transposed: bool,
         },
@@ -235,6 +235,19 @@ over_operands! {
         After(x: T),
         /// The contents of the tensor at this address, which then holds zeros.
         Tensor(address: T),
+    }
+
+    /// The block of a product of matrices that a statement computes.
+    pub enum Block<T> {
+        /// All of it.
+        Whole,
+        /// Some rows: their number, the bound that they stay below, and the first.
+        Rows(rows: [T; 3]),
+        /// The columns of the output from this one on, as many as the product has.
+        Columns(first: T),
+        /// What the columns of the first matrix from this one on contribute, as many as the second has rows, added to the
+        /// output.
+        Added(first: T),
     }
 
     /// A part of a tensor.

@@ -75,18 +75,6 @@ impl<T> Over<T> for [T; 3] {
     }
 }
 
-impl<T> Over<T> for Option<[T; 3]> {
-    type To<U> = Option<[U; 3]>;
-
-    #[inline]
-    fn over<U>(self, of: &impl Fn(T) -> Option<U>) -> Option<Option<[U; 3]>> {
-        match self {
-            Some(all) => all.over(of).map(Some),
-            None => Some(None),
-        }
-    }
-}
-
 /// An operand that some rows have; where a row has it, it is required.
 impl<T> Over<T> for Option<T> {
     type To<U> = Option<U>;

@@ -2,7 +2,8 @@
 //! row.
 
 use super::form::{
-    By, Condition, Early, Form, Holder, Loop, Number, Operation, Part, Sequence, Undone, View,
+    Block, By, Condition, Early, Form, Holder, Loop, Number, Operation, Part, Sequence, Undone,
+    View,
 };
 use super::{PLAIN, Price, Row, Typing, Width};
 use crate::scalar::BinaryOp;
@@ -63,8 +64,8 @@ const fn looped(folds: Option<(&'static str, &'static str)>) -> Form<&'static st
 }
 
 /// The form of a product of matrices.
-const fn product(transposed: bool, rows: Option<[&'static str; 3]>) -> Form<&'static str> {
-    Form::Product { out: "out", factors: ["a", "b"], rows, transposed }
+const fn product(transposed: bool, block: Block<&'static str>) -> Form<&'static str> {
+    Form::Product { out: "out", factors: ["a", "b"], block, transposed }
 }
 
 /// The form of a statement that writes a tensor.
@@ -198,19 +199,27 @@ primitives! {
         operands: &["op", "address", "value"], reads: &["address"], writes: &["address"],
         price: Price::Operation, asks: &[("op", "closed"), ("address", "0")];
     "matmul" "a product of matrices":
-        form: product(false, None),
+        form: product(false, Block::Whole),
         operands: &["out", "a", "b"], reads: &["a", "b"], writes: &["out"], price: Price::Operation,
         asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2")];
     "matmul-transposed" "a product of a matrix and a transposed one":
-        form: product(true, None),
+        form: product(true, Block::Whole),
         operands: &["out", "a", "b"], reads: &["a", "b"], writes: &["out"], price: Price::Operation,
         asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2")];
 
     "matmul-rows" "some rows of a product of matrices":
-        form: product(false, Some(["count", "hi", "first"])),
+        form: product(false, Block::Rows(["count", "hi", "first"])),
         operands: &["out", "a", "b", "count", "hi", "first"], literals: &["count"], reads: &["a", "b"],
         writes: &["out"], price: Price::Operation,
         asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2"), ("hi", "i64 scalar"), ("first", "i64 scalar")];
+    "matmul-columns" "a product of a matrix and a transposed one, into some columns":
+        form: product(true, Block::Columns("first")),
+        operands: &["out", "a", "b", "first"], reads: &["a", "b"], writes: &["out"], price: Price::Operation,
+        asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2"), ("first", "i64 scalar")];
+    "matmul-add" "a product of some columns of a matrix, added to another":
+        form: product(false, Block::Added("first")),
+        operands: &["out", "a", "b", "first"], reads: &["out", "a", "b"], writes: &["out"], price: Price::Operation,
+        asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2"), ("first", "i64 scalar")];
 
     // Terms in another environment or store.
     "vec" "lane by lane, in order":

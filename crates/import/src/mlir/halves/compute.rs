@@ -2,7 +2,7 @@
 
 use super::values::is_zero;
 use super::{Halves, Helped, Meaning, Refused, position, typed, whole};
-use crate::mlir::lines::{ADDS, ROWS, TRANSPOSED};
+use crate::mlir::lines::{ADDS, COLUMNS, ROWS, TRANSPOSED};
 use crate::mlir::lower::{common, fills_before};
 use crate::mlir::rows::Kind;
 use crate::mlir::source::{Operation, Region};
@@ -137,9 +137,12 @@ impl<'a> Halves<'_, 'a> {
     fn matrices(&mut self, operation: &Operation<'a>) -> Result<Stmt, Refused> {
         let mut at = 0;
         let mut matrices = Vec::new();
-        // Behind the factors of some rows stand their bound and the first.
+        // Behind the factors of some rows stand their bound and the first, behind those of some columns the first.
         let rows = operation.attribute(ROWS).and_then(|rows| rows.parse::<u32>().ok());
-        let all = operation.operands.len().saturating_sub(if rows.is_some() { 2 } else { 0 });
+        let [transposed, adds, columns] =
+            [TRANSPOSED, ADDS, COLUMNS].map(|name| operation.attribute(name) == Some("true"));
+        let behind = if rows.is_some() { 2 } else { usize::from(columns) };
+        let all = operation.operands.len().saturating_sub(behind);
         while at < all {
             let Meaning::Memory(tensor) = *self.meaning(operation, at)? else {
                 return Err(self.unfit(operation, at, "memory"));
@@ -176,9 +179,16 @@ impl<'a> Halves<'_, 'a> {
                 })?;
             }
         }
+        if columns {
+            let first = self.number(operation, all)?.expr;
+            let shape = |of: &Addr<Expr>| &self.program.tensors[of.tensor.index()].shape;
+            let matrix = if adds { &mut a } else { &mut out };
+            let block = matrix.some_columns(shape(matrix), (&b, shape(&b)), &first);
+            *matrix = block.ok_or_else(|| {
+                self.refused("columns of matrices of unknown extents", &operation.at)
+            })?;
+        }
         self.stores(out.tensor);
-        let [transposed, adds] =
-            [TRANSPOSED, ADDS].map(|name| operation.attribute(name) == Some("true"));
         Ok(Stmt::Matmul { out, a, b, transposed, adds })
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Helped, Lowering, Meaning, Refused};
 use crate::mlir::affine::{Affine, Map};
-use crate::mlir::lines::{ROWS, TRANSPOSED};
+use crate::mlir::lines::{ADDS, COLUMNS, ROWS, TRANSPOSED};
 use crate::mlir::product::{BATCHES, COMMON};
 use crate::mlir::rows::Kind;
 use crate::mlir::source::Operation;
@@ -88,10 +88,12 @@ impl<'a> Lowering<'_, 'a> {
     /// Lowers a product of matrices, of which some are each one of a batch: behind its memory stands its index.
     pub(super) fn matrices(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
         let (mut at, mut memories, mut elems, mut parts) = (0, Vec::new(), Vec::new(), Vec::new());
-        // Behind the factors of some rows stand their bound and the first.
+        // Behind the factors of some rows stand their bound and the first, behind those of some columns the first.
         let rows = operation.attribute(ROWS).and_then(|rows| rows.parse::<i64>().ok());
-        let all = operation.operands.len()
-            - if rows.is_some() { 2.min(operation.operands.len()) } else { 0 };
+        let [transposed, adds, columns] =
+            [TRANSPOSED, ADDS, COLUMNS].map(|name| operation.attribute(name) == Some("true"));
+        let behind = if rows.is_some() { 2 } else { usize::from(columns) };
+        let all = operation.operands.len().saturating_sub(behind);
         for name in ["result", "first", "second"] {
             let operand = self.operand(operation, at)?.clone();
             let said = operation.ins.as_ref().and_then(|ins| ins.get(at));
@@ -131,9 +133,15 @@ impl<'a> Lowering<'_, 'a> {
             }
             return self.state("matrix-product-rows", &parts);
         }
-        match operation.attribute(TRANSPOSED) {
-            Some("true") => self.state("matrix-product-transposed", &parts),
-            _ => self.state("matrix-product", &parts),
+        if let (true, Some(first)) = (columns, operation.operands[all..].first()) {
+            parts.push(("place", self.index(first)?));
+        }
+        match (columns, adds, transposed) {
+            (true, false, true) => self.state("matrix-product-columns", &parts),
+            (true, true, false) => self.state("matrix-product-added", &parts),
+            (false, false, true) => self.state("matrix-product-transposed", &parts),
+            (false, false, false) => self.state("matrix-product", &parts),
+            _ => Err(self.refused("a product of these columns", &operation.at)),
         }
     }
 }

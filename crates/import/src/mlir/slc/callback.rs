@@ -3,7 +3,9 @@
 use super::loops::{Folded, Looped};
 use super::{NoDialect, Value, Writer, memory, streamed};
 use crate::mlir::KernelTensor;
-use crate::mlir::lines::{Operands, ROWS, TRANSPOSED, Whole, holds, product_of_matrices};
+use crate::mlir::lines::{
+    ADDS, COLUMNS, Operands, ROWS, TRANSPOSED, Whole, holds, product_of_matrices,
+};
 use crate::mlir::types::{Elem, Type};
 use egg::Id;
 use ember_language::sexp::deeper;
@@ -48,6 +50,12 @@ impl<'a> Writer<'a> {
             }),
             ("exec-product", parts) => self.apart(|writer| writer.product(false, parts)),
             ("exec-product-transposed", parts) => self.apart(|writer| writer.product(true, parts)),
+            ("exec-product-columns", &[out, a, b, first]) => {
+                self.apart(|writer| writer.columns_of_product([out, a, b], first, TRANSPOSED))
+            }
+            ("exec-product-added", &[out, a, b, first]) => {
+                self.apart(|writer| writer.columns_of_product([out, a, b], first, ADDS))
+            }
             ("exec-product-rows", &[out, a, b, count, end, first]) => self.apart(|writer| {
                 let mut operands = Vec::new();
                 for id in [out, a, b] {
@@ -94,6 +102,25 @@ impl<'a> Writer<'a> {
             Ok(tensors) => self.out.product(transposed, tensors),
             Err(_) => self.refused(whole[0]),
         }
+    }
+
+    /// Writes a product of some columns, from the first on.
+    fn columns_of_product(
+        &mut self,
+        matrices: [Id; 3],
+        first: Id,
+        how: &str,
+    ) -> Result<(), NoDialect> {
+        let mut operands = Vec::new();
+        for id in matrices {
+            operands.extend(self.matrix(id)?.1);
+        }
+        let (name, of) = self.value(first)?;
+        operands.push((name, of.to_string()));
+        let attributes: Vec<String> =
+            [how, COLUMNS].iter().filter_map(|name| holds(name, true)).collect();
+        self.out.line(product_of_matrices(&operands, &attributes));
+        Ok(())
     }
 
     /// Returns an operand of a product: its tensor, and its memory and indices with their types as text.

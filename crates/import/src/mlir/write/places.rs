@@ -3,7 +3,9 @@
 use super::values::of_all;
 use super::{Unwritten, Value, Writer, elem, memory, value};
 use crate::mlir::KernelTensor;
-use crate::mlir::lines::{Operands, ROWS, TRANSPOSED, half_fold, holds, product_of_matrices};
+use crate::mlir::lines::{
+    COLUMNS, Operands, ROWS, TRANSPOSED, half_fold, holds, product_of_matrices,
+};
 use crate::mlir::product::operation;
 use crate::mlir::types::{Elem, Type};
 use egg::{Id, Language};
@@ -202,6 +204,23 @@ impl<'a> Writer<'a> {
         }
         let rows = format!("{ROWS} = {}", self.term[count]);
         self.text.line(&product_of_matrices(&operands, &[rows]))
+    }
+
+    /// Writes a product of some columns, from the first on.
+    pub(super) fn columns_of_product(
+        &mut self,
+        matrices: [Id; 3],
+        first: Id,
+        how: &str,
+    ) -> Result<(), Unwritten> {
+        let mut operands = Vec::new();
+        for id in matrices {
+            operands.extend(self.matrix(id)?.1);
+        }
+        operands.push(self.index(first)?);
+        let attributes: Vec<String> =
+            [how, COLUMNS].iter().filter_map(|name| holds(name, true)).collect();
+        self.text.line(&product_of_matrices(&operands, &attributes))
     }
 
     /// Writes a product of whole tensors, which starts from zeros, or of matrices of which some are each one of a batch.

@@ -211,7 +211,7 @@ impl Filling<'_> {
     /// Returns true if an address is each element of the tensor in some iteration of loops. Every dimension is
     /// counted through by loops of its own; the others run at least once.
     fn fill(&self, addr: &Addr<Expr>, loops: &[&Loop]) -> bool {
-        if addr.tensor != self.tensor || addr.rows.is_some() && self.strip.is_none() {
+        if addr.tensor != self.tensor {
             return false;
         }
         let mut idle: Vec<&Loop> = loops.to_vec();
@@ -231,7 +231,8 @@ impl Filling<'_> {
             dimensions.next();
         }
         let counted = dimensions.all(|(at, (index, extent))| {
-            let lanes = addr.lanes.as_ref().filter(|_| at == last);
+            let run = if at == last { &addr.lanes } else { &addr.rows };
+            let lanes = run.as_ref().filter(|_| at + 1 >= last);
             let limited = lanes.is_none_or(|lanes| is_extent(&lanes.limit, *extent));
             limited && self.counts(index, lanes.map_or(1, |own| own.count), *extent, &mut idle)
         });

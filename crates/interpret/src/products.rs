@@ -1,0 +1,164 @@
+//! Statements that are products of matrices, or of blocks of them.
+
+use super::error::Fault;
+use super::op::{At, Op};
+use super::value::Place;
+use super::{Error, Interpreter};
+use ember_values::operation::{self, Kernel};
+use ember_values::primitive::form::Block;
+use ember_values::scalar::{Linear, Scalar};
+use std::ops::Range;
+
+impl Interpreter {
+    /// Computes a block of a product of the matrices `a` and `b`, the second of which may be given transposed.
+    pub(super) fn product(
+        &mut self,
+        at: At,
+        [out, a, b]: [At; 3],
+        block: Block<At>,
+        transposed: bool,
+    ) -> Result<(), Fault> {
+        match block {
+            Block::Whole => self.matmul(at, [out, a, b], transposed, None),
+            Block::Rows(rows) => {
+                let rows = self.rows(rows)?;
+                self.matmul(at, [out, a, b], transposed, Some(rows))
+            }
+            Block::Columns(first) => {
+                let first = self.index(first)?;
+                self.columns(at, [out, a, b], first)
+            }
+            Block::Added(first) => {
+                let first = self.index(first)?;
+                self.added(at, [out, a, b], first)
+            }
+        }
+    }
+
+    /// Returns the product of matrices as an operation.
+    fn product_of(&self, at: At, factors: [At; 2], transposed: bool) -> Result<Op, Fault> {
+        let product = operation::computed_by(Kernel::Product { transposed });
+        let product = product.ok_or_else(|| self.wrong(at, "a product"))?;
+        Ok(Op::whole(product, &factors))
+    }
+
+    /// Computes `out[..][first + c] := a · bᵀ` for the columns `c` of the product.
+    fn columns(&mut self, at: At, [out, a, b]: [At; 3], first: i64) -> Result<(), Fault> {
+        let (to, out) = (self.place(out)?, self.matrix(out)?);
+        let [[rows, depth], [count, inner]] = [self.matrix(a)?, self.matrix(b)?];
+        self.agree([out[0], depth], [rows, inner])?;
+        let product = self.product_of(at, [a, b], true)?;
+        let mut products: Vec<(Place, Scalar)> = Vec::new();
+        self.each_index(&[rows, count], |this, index| {
+            let row = this.within(to, Scalar::I64(index[0]))?;
+            let place = this.within(row, Scalar::I64(first.wrapping_add(index[1])))?;
+            this.computed(at, product, (&index[..1], index[1], 1), |x| products.push((place, x)))
+        })?;
+        products.into_iter().try_for_each(|(place, value)| self.set(place, value))
+    }
+
+    /// Adds to `out` the product of the columns of `a` from `first` on, as many as `b` has rows, and `b`, in their order.
+    fn added(&mut self, at: At, [out, a, b]: [At; 3], first: i64) -> Result<(), Fault> {
+        let (to, left, right) = (self.place(out)?, self.place(a)?, self.place(b)?);
+        let [extents, [rows, _], [count, columns]] =
+            [self.matrix(out)?, self.matrix(a)?, self.matrix(b)?];
+        self.agree(extents, [rows, columns])?;
+        let element = |this: &mut Self, place, index: [i64; 2]| {
+            let row = this.within(place, Scalar::I64(index[0]))?;
+            this.within(row, Scalar::I64(index[1]))
+        };
+        let mut sums: Vec<(Place, Scalar)> = Vec::new();
+        self.each_index(&extents, |this, index| {
+            let place = element(this, to, [index[0], index[1]])?;
+            let mut sum = this.get(place)?;
+            for k in 0..count {
+                this.step()?;
+                let x = element(this, left, [index[0], first.wrapping_add(k)])?;
+                let y = element(this, right, [k, index[1]])?;
+                let (x, y) = (this.get(x)?, this.get(y)?);
+                let term = this.apply(at, const { Linear::Product.operation() }, x, y)?;
+                sum = this.apply(at, const { Linear::Sum.operation() }, sum, term)?;
+            }
+            sums.push((place, sum));
+            Ok(())
+        })?;
+        sums.into_iter().try_for_each(|(place, value)| self.set(place, value))
+    }
+
+    /// Returns the extents of an operand that is a matrix.
+    fn matrix(&self, of: At) -> Result<[i64; 2], Fault> {
+        let extents = self.extents(of)?;
+        <[i64; 2]>::try_from(extents).map_err(|_| self.wrong(of, "a matrix"))
+    }
+
+    /// Checks that extents are those that a product has.
+    fn agree(&self, expected: [i64; 2], found: [i64; 2]) -> Result<(), Fault> {
+        if expected == found {
+            return Ok(());
+        }
+        Err(Error::Shape { expected: expected.to_vec(), found: found.to_vec() }.into())
+    }
+
+    /// Evaluates the number of rows, their bound and the first to the range of rows.
+    fn rows(&mut self, [count, hi, first]: [At; 3]) -> Result<Range<i64>, Fault> {
+        let [count, hi, first] = [self.scalar(count)?, self.scalar(hi)?, self.scalar(first)?];
+        let [count, hi, first] = [self.integer(count)?, self.integer(hi)?, self.integer(first)?];
+        Ok(first..first.saturating_add(count).min(hi))
+    }
+
+    /// Computes `out := a · b`, element by element, or some of its rows.
+    fn matmul(
+        &mut self,
+        at: At,
+        [out, a, b]: [At; 3],
+        transposed: bool,
+        rows: Option<Range<i64>>,
+    ) -> Result<(), Fault> {
+        let to = self.place(out)?;
+        let extents = self.extents(out)?;
+        self.fits(&extents, a, b, transposed)?;
+        let product = self.product_of(at, [a, b], transposed)?;
+        let mut products: Vec<(Place, Scalar)> = Vec::new();
+        let extent = extents.first().copied().unwrap_or(0);
+        if let Some(rows) = rows.as_ref().filter(|rows| !rows.is_empty())
+            && (rows.start < 0 || rows.end > extent)
+        {
+            // The row outside of the output faults, or is open memory, as any index is.
+            let outside = if rows.start < 0 { rows.start } else { rows.end - 1 };
+            self.within(to, Scalar::I64(outside))?;
+        }
+        self.each_index(&extents, |this, index| {
+            let place =
+                index.iter().try_fold(to, |place, i| this.within(place, Scalar::I64(*i)))?;
+            let Some((column, row)) = index.split_last() else { return Ok(()) };
+            let own = rows.as_ref().zip(row.first());
+            if own.is_some_and(|(rows, row)| !rows.contains(row)) {
+                return Ok(());
+            }
+            this.computed(at, product, (row, *column, 1), |x| products.push((place, x)))
+        })?;
+        // All products are computed before any is stored, because an operand may be the output itself.
+        products.into_iter().try_for_each(|(place, value)| self.set(place, value))
+    }
+
+    /// Checks that a product of two matrices has these extents.
+    pub(super) fn fits(
+        &mut self,
+        out: &[i64],
+        a: At,
+        b: At,
+        transposed: bool,
+    ) -> Result<(), Fault> {
+        let (a, b) = (self.extents(a)?, self.extents_of(b)?);
+        let inner = |k, n, x, y| if transposed { [n, k] == [x, y] } else { [k, n] == [x, y] };
+        let fits = match (out, a.as_slice(), b.as_slice()) {
+            (&[m, n], &[am, k], &[x, y]) => m == am && inner(k, n, x, y),
+            (&[q, m, n], &[aq, am, k], &[ref bq @ .., x, y]) => {
+                let batch = aq == q && bq.len() < 2 && bq.iter().all(|n| *n == q);
+                batch && m == am && inner(k, n, x, y)
+            }
+            _ => false,
+        };
+        if fits { Ok(()) } else { Err(Error::Shape { expected: out.to_vec(), found: a }.into()) }
+    }
+}
