@@ -4,7 +4,7 @@
 //!
 //! - A statement is one kernel. Statements that write parts of one tensor are one kernel together, and so are
 //!   neighbouring statements that neither look up rows nor multiply matrices. What a kernel writes and only itself
-//!   reads stays in registers.
+//!   reads stays in registers. What a product reads from scratch memory of its own, another kernel writes there before.
 //! - A tensor that is read or written as a whole moves once for each kernel. A temporary and an input that was read
 //!   before are in the last-level cache if they fit; everything else comes from memory.
 //! - Rows are looked up in sectors. The rows that are read most often, as many as fit the last-level cache, come from
@@ -13,7 +13,7 @@
 use ember_model::data::Instance;
 use ember_model::{Applied, Expr, Kind, Model, Op, Statement, TensorId};
 use ember_targets::machine::gpu::Gpu;
-use ember_values::operation::{Kernel, Role};
+use ember_values::operation::{Kernel, Operand, Reads, Role};
 use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,25 +46,34 @@ pub(super) fn launches(model: &Model, instance: &Instance, gpu: &Gpu) -> Vec<Lau
         }
     }
     let mut seen = BTreeSet::new();
-    let counted = groups.iter().enumerate().map(|(at, group)| {
-        let mut counter = Counter {
-            model,
-            instance,
-            gpu,
-            launch: Launch::default(),
-            whole: BTreeSet::new(),
-            counts: Vec::new(),
-        };
-        for statement in group {
-            counter.expression(&statement.value);
-        }
-        let written: BTreeSet<TensorId> = group.iter().map(|s| s.target).collect();
-        for id in std::mem::take(&mut counter.whole) {
-            if !written.contains(&id) {
-                let again = !model.is_input(id) || !seen.insert(id);
-                counter.moved(counter.bytes(id), again);
+    let mut launches = Vec::new();
+    for (at, group) in groups.iter().enumerate() {
+        let mut read = |of: &[&Expr]| {
+            let mut counter = Counter {
+                model,
+                instance,
+                gpu,
+                launch: Launch::default(),
+                whole: BTreeSet::new(),
+                counts: Vec::new(),
+            };
+            of.iter().for_each(|expr| counter.expression(expr));
+            let written: BTreeSet<TensorId> = group.iter().map(|s| s.target).collect();
+            for id in std::mem::take(&mut counter.whole) {
+                if !written.contains(&id) {
+                    let again = !model.is_input(id) || !seen.insert(id);
+                    counter.moved(counter.bytes(id), again);
+                }
             }
+            counter
+        };
+        let values: Vec<&Expr> = group.iter().map(|statement| &statement.value).collect();
+        for before in values.iter().filter_map(|value| value.applied()).flat_map(in_scratch) {
+            let mut counter = read(&[before]);
+            counter.moved(before.dtype.bytes_of(counter.len(before)) as f64, true);
+            launches.push(counter.finish());
         }
+        let mut counter = read(&values);
         for statement in group {
             let id = statement.target;
             let readers = read_by.get(&id);
@@ -74,9 +83,19 @@ pub(super) fn launches(model: &Model, instance: &Instance, gpu: &Gpu) -> Vec<Lau
                 counter.moved(value.dtype.bytes_of(counter.len(value)) as f64, !is_output);
             }
         }
-        counter.finish()
-    });
-    counted.collect()
+        launches.push(counter.finish());
+    }
+    launches
+}
+
+/// Returns the operands that an operation computes in scratch memory.
+fn in_scratch(call: &Applied) -> impl Iterator<Item = &Expr> {
+    let computed = call.tensors().filter(|(operand, _)| is_in_scratch(operand));
+    computed.map(|(_, value)| value).filter(|value| value.stored().is_none())
+}
+
+fn is_in_scratch(operand: &Operand) -> bool {
+    matches!(operand.role, Role::Tensor(_, Reads::Scratch))
 }
 
 /// Returns the statements of each kernel.
@@ -155,6 +174,9 @@ impl Counter<'_> {
         for (operand, value) in call.tensors() {
             match (&operand.role, tables.get(operand.name)) {
                 (Role::Scratch, _) => {}
+                _ if is_in_scratch(operand) && value.stored().is_none() => {
+                    self.moved(value.dtype.bytes_of(self.len(value)) as f64, true);
+                }
                 (_, Some(positions)) => {
                     for by in positions {
                         loads += self.rows(value, *by);

@@ -123,6 +123,15 @@ fn evaluated(
 }
 
 impl Meaning {
+    /// Returns true if it has no active lane, so that no operation was applied.
+    pub fn is_void(&self) -> bool {
+        match self {
+            Meaning::Value(Value::Lanes(lanes)) => lanes.iter().all(Option::is_none),
+            Meaning::Places(places) => places.iter().all(Option::is_none),
+            Meaning::Value(Value::Scalar(_)) | Meaning::Store(..) => false,
+        }
+    }
+
     /// Returns true if the right side agrees with this meaning of the left side. If a lane of a value is inactive on
     /// the left, the right may have anything there.
     pub fn allows(&self, right: &Meaning) -> bool {
