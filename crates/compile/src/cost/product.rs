@@ -2,6 +2,7 @@
 
 use super::term::{Operand, Priced};
 use super::{Cost, Model, Summary};
+use egg::Id;
 use ember_targets::machine::tiles;
 use ember_values::primitive::form::Block;
 
@@ -26,21 +27,17 @@ impl Model<'_> {
         let mut summary = Summary::merge(term.operands)?;
         summary.touched.extend(term.operands.iter().filter_map(|x| x.tensor));
         // A product of matrices of unknown sizes has no competing form, so its own cost decides nothing.
-        if let Some((size, whole)) = self.size(term, [out, a, b], block) {
-            let matrices = self.matrices(b).unwrap_or(1.0);
+        if let Some(size) = self.size(term, [out, a, b], block) {
             summary.cost = summary.cost + self.multiplied(&size, out.summary.element, transposed);
             let Size { batches, rows, columns, depth } = size;
             let element = out.summary.element;
-            let read = |elements: f64, of: &Summary| {
-                let bytes = elements * element * self.misses(of);
-                Cost { dram_bytes: bytes, ..Cost::default() }
-            };
-            // All blocks of columns together read the first matrix once, and all strips of rows the second.
-            let share = |own: f64, all: f64| if all > 0.0 { own / all } else { 1.0 };
-            let left = batches * rows * depth * share(columns, whole.columns);
-            let right = matrices * depth * columns * share(rows, whole.rows);
-            for (elements, of) in [(left, a), (right, b)] {
-                self.access_memory(&mut summary, of.summary, false, read(elements, of.summary));
+            let left = batches * rows * depth / self.repeated(&summary, &place_of_first(a, block));
+            let right = self.matrices(b).unwrap_or(1.0) * depth * columns;
+            let right = right / self.repeated(&summary, &[b.summary]);
+            for (elements, of) in [(left, a.summary), (right, b.summary)] {
+                let dram_bytes = elements * element * self.misses(of);
+                let read = Cost { dram_bytes, ..Cost::default() };
+                self.access_memory(&mut summary, of, false, read);
             }
             let written = batches * rows * columns * element;
             match block {
@@ -61,13 +58,24 @@ impl Model<'_> {
         summary.admissible().then_some(summary)
     }
 
-    /// Returns the size of a block of a product, and that of the product.
+    /// Returns how many iterations of the loops around a product read the same, whose place depends on these terms: it is
+    /// still in the caches.
+    fn repeated(&self, product: &Summary, place: &[&Summary]) -> f64 {
+        let depends = |key: &Id| {
+            let own = |x: &&Summary| x.stream_scope.contains(key) || x.execute_scope.contains(key);
+            place.iter().any(own)
+        };
+        let loops = product.stream_scope.union(&product.execute_scope);
+        loops.filter(|key| !depends(key)).map(|key| self.trips(*key).max(1.0)).product()
+    }
+
+    /// Returns the size of a block of a product.
     fn size(
         &self,
         term: &Priced<'_>,
         [out, a, b]: [Operand<'_>; 3],
         block: Block<Operand<'_>>,
-    ) -> Option<(Size, Size)> {
+    ) -> Option<Size> {
         let [.., rows, columns] = *self.extents(out)? else { return None };
         let batches = self.matrices(out)?;
         let whole = Size { batches, rows, columns, depth: *self.extents(a)?.last()? };
@@ -80,7 +88,7 @@ impl Model<'_> {
             Block::Columns(_) => Size { columns: *self.extents(b)?.first()?, ..whole },
             Block::Added(_) => Size { depth: *self.extents(b)?.first()?, ..whole },
         };
-        Some((size, whole))
+        Some(size)
     }
 
     /// Returns the extents of an operand without those that it gives indices for.
@@ -118,5 +126,13 @@ impl Model<'_> {
         let chained = blocks_down * blocks_across * size.depth * rates.product_latency;
         let least = size.batches * (products / rates.products).max(chained);
         Cost { execute: alone.execute.max(least) + rates.product_startup, ..alone }
+    }
+}
+
+/// Returns the terms that the place of a product's first factor depends on, of which a block may be read.
+fn place_of_first<'a>(a: Operand<'a>, block: Block<Operand<'a>>) -> Vec<&'a Summary> {
+    match block {
+        Block::Whole | Block::Columns(_) => vec![a.summary],
+        Block::Rows([_, _, first]) | Block::Added(first) => vec![a.summary, first.summary],
     }
 }

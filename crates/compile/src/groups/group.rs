@@ -111,10 +111,14 @@ fn grouped(model: &Model, most: usize) -> Vec<Vec<usize>> {
         let home = groups.iter().rposition(|group| group.len() < most && shares(group));
         match home.filter(|home| groups[*home..].iter().all(free)) {
             Some(home) => groups[home].push(at),
-            None => match groups.last_mut().filter(|group| group.len() < fed) {
-                Some(group) if is_fed(model, group, at) => group.push(at),
-                _ => groups.push(vec![at]),
-            },
+            None => {
+                let feeds = |group: &Vec<usize>| group.len() < fed && is_fed(model, group, at);
+                let home = groups.iter().rposition(feeds);
+                match home.filter(|home| groups[home + 1..].iter().all(free)) {
+                    Some(home) => groups[home].push(at),
+                    None => groups.push(vec![at]),
+                }
+            }
         }
     }
     let mut joined = Vec::new();
@@ -157,7 +161,7 @@ fn is_fed(model: &Model, group: &[usize], statement: usize) -> bool {
             // A row of a product of two matrices depends on that of the first. Of the second, batches have their own.
             let mut factors = ["a", "b"].into_iter().filter_map(|name| expr.applied()?.value(name));
             let rank = factors.next().map_or(0, |left| left.shape.len());
-            factors.all(|right| right.shape.len() == 3 || rank == 2 && summed && given(right))
+            factors.all(|right| right.shape.len() == 3 || (rank == 3 || summed) && given(right))
         }
         // Of blocks that a product reads, every one may be any row's.
         Some(Kernel::Blocks) => {
