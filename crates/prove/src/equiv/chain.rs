@@ -26,11 +26,11 @@ pub(super) const COMPUTED: &str = "computed";
 /// The terms of their variables that rules are applied to. Conditions are easiest to verify on short ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum AppliedTo {
-    /// The shortest, if possible.
+    /// The shortest terms, if possible.
     Shortest,
-    /// The shortest of those in which all operators are ones of programs, if possible.
+    /// The shortest terms in which all operators are ones of programs, if possible.
     OfPrograms,
-    /// Those that were matched.
+    /// The terms that were matched.
     Matched,
 }
 

@@ -245,7 +245,7 @@ over_operands! {
         Rows(rows: [T; 3]),
         /// The columns of the output from this one on, as many as the product has.
         Columns(first: T),
-        /// What the columns of the first matrix from this one on contribute, as many as the second has rows, added to the
+        /// The product of the columns of the first matrix from this one on, as many as the second has rows, added to the
         /// output.
         Added(first: T),
     }

@@ -8,6 +8,7 @@
 //! The verifier has proved that the two halves do not disturb each other, so that the order of the access unit's
 //! actions is a valid order for everything.
 
+mod products;
 mod values;
 mod whole;
 mod writes;
@@ -19,8 +20,8 @@ use ember_language::rules::Operators;
 use ember_language::sexp::deeper;
 use ember_language::term::{Node, Term};
 use ember_targets::dlc::{Action, Addr, Expr, Loop, Program, RegisterId, Stmt, TensorId, UnitId};
-use ember_values::primitive::form::{self, Block, Form, Operation};
-use ember_values::scalar::{BinaryOp, Linear, Scalar};
+use ember_values::primitive::form::{self, Form, Operation};
+use ember_values::scalar::{BinaryOp, Linear};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
@@ -198,58 +199,6 @@ impl<'p> Lift<'p> {
             deeper(|| l.level(&unit.ite, inner))
         })?;
         self.level(&unit.end, out)
-    }
-
-    /// Returns the statement of a product of matrices, or of blocks of them: the same rows of two, columns of the output, or
-    /// columns of the first factor that are added.
-    fn product(
-        &mut self,
-        [out, a, b]: [&Addr<Expr>; 3],
-        (transposed, adds): (bool, bool),
-    ) -> Result<Id, NoStatement> {
-        let mut index = |l: &mut Self, i: &Expr| l.value(i);
-        let are_whole = |all: &[&Addr<Expr>]| all.iter().all(|addr| addr.rows.is_none());
-        if are_whole(&[out, a, b]) && !adds {
-            let at = self.place(out, true, &mut index)?;
-            let factors = [self.place(a, false, &mut index)?, self.place(b, false, &mut index)?];
-            return Ok(self.make().product(at, factors, transposed, Block::Whole));
-        }
-        let (divided, others) = if adds { (a, [out, b]) } else { (out, [a, b]) };
-        if transposed != adds
-            && are_whole(&others)
-            && let Some((matrix, first)) = self.some_columns(divided, b)
-        {
-            let [out, a] = if adds { [out, &matrix] } else { [&matrix, a] };
-            let at = self.place(out, true, &mut index)?;
-            let factors = [self.place(a, false, &mut index)?, self.place(b, false, &mut index)?];
-            let first = self.value(&first)?;
-            let block = if adds { Block::Added(first) } else { Block::Columns(first) };
-            return Ok(self.make().product(at, factors, transposed, block));
-        }
-        let (Some(rows), [first, _]) = (&out.rows, &out.index[..]) else {
-            return Err(NoStatement::Blocks);
-        };
-        let same = [out, a].iter().all(|block| {
-            let shape = &self.program.tensors[block.tensor.index()].shape;
-            Addr::some_rows(block.tensor, shape, rows, first).as_ref() == Some(*block)
-        });
-        if adds || transposed || !same || b.rows.is_some() {
-            return Err(NoStatement::Blocks);
-        }
-        let (at, left) = (self.tensor(out.tensor, true), self.tensor(a.tensor, false));
-        let right = self.place(b, false, &mut index)?;
-        let (hi, first) = (self.value(&rows.limit)?, self.value(first)?);
-        let count = self.make().number(Scalar::I64(rows.count.into()));
-        Ok(self.make().product(at, [left, right], false, Block::Rows([count, hi, first])))
-    }
-
-    /// Returns the matrix and the first column of a block of some of its columns, as many as another matrix has rows.
-    fn some_columns(&self, block: &Addr<Expr>, other: &Addr<Expr>) -> Option<(Addr<Expr>, Expr)> {
-        let [above @ .., _, first] = &block.index[..] else { return None };
-        let shape = |of: &Addr<Expr>| &self.program.tensors[of.tensor.index()].shape;
-        let matrix = Addr { index: above.to_vec(), ..Addr::whole(block.tensor) };
-        let made = matrix.some_columns(shape(block), (other, shape(other)), first);
-        (made.as_ref() == Some(block)).then(|| (matrix, first.clone()))
     }
 
     fn unit(&mut self, id: UnitId) -> Result<Bounds, NoStatement> {
