@@ -9,7 +9,7 @@ use ember_compile::cost::{Fetches, Goal, Model as CostModel, Rates, Workload};
 use ember_compile::decouple::{ModelContext, decouple};
 use ember_compile::pipeline::{Case, Inputs, Options, goal, lower, search, simulate};
 use ember_engine::CompiledRule;
-use ember_engine::saturate::{Limits, saturate};
+use ember_engine::saturate::{Limits, StopReason, saturate};
 use ember_extract::extract;
 use ember_host::Disk;
 use ember_interpret::{Interpreter, Store};
@@ -279,6 +279,33 @@ fn sibling_loops_have_ranges_of_their_own() {
     };
     assert!(is_7(&from_8_to(40)));
     assert!(!is_7(&from_8_to(9)));
+}
+
+#[test]
+fn a_variable_depends_on_those_that_its_bounds_mention() {
+    // In the loop over k the two variables are equal. With a number in the place of i, they are not: k has the values
+    // that the other i gave it.
+    const I: &str = "(iv (var (depth 0) 0 9 1))";
+    let k = format!("(iv (var (depth 1) {I} (scf.add {I} 1) 1))");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
+    let folders = [folder.clone(), folder.join("equiv")];
+    let (book, _) = rules::load(&mut Sources::new(Disk), &folders).expect("the rules");
+    let facts = Facts::new(&tensors(), &[], book.signature.table().clone(), VectorUnit::default());
+    let mut egraph = EGraph::new(facts);
+    let [i, k] = [I, &k].map(|text| egraph.add_expr(&term(text)));
+    let fixed = |n: u32| term(&format!("(fix (var (depth 0) 0 9 1) {n} {I})"));
+    let numbers =
+        [3, 5].map(|n| (egraph.add_expr(&fixed(n)), egraph.add_expr(&term(&n.to_string()))));
+    egraph.union(i, k);
+    egraph.rebuild();
+    let rules: Vec<CompiledRule> = book.rules.iter().map(CompiledRule::new).collect();
+    let rules: Vec<&CompiledRule> = rules.iter().collect();
+    let run = saturate(&mut egraph, &rules, &Limits { iterations: 4, nodes: 5_000 });
+    assert!(!matches!(run.stop, StopReason::Contradiction { .. }), "{:?}", run.stop);
+    for (fixed, number) in numbers {
+        assert_eq!(egraph.find(fixed), egraph.find(number));
+        assert_ne!(egraph.find(fixed), egraph.find(i));
+    }
 }
 
 /// Runs a decoupled term by interpretation and on the simulator; checks that both leave the same output, and returns

@@ -3,7 +3,7 @@
 //! A place is a tensor with one affine index per dimension. This suffices to prove that two places do not overlap and
 //! that two iterations of a loop touch different places.
 
-use crate::facts::{AffineForm, EGraph, Facts};
+use crate::facts::{AffineForm, EGraph, Facts, follows};
 use egg::{Id, Language, Symbol};
 use ember_language::rules::{Kind, Loop, OpInfo};
 use ember_language::term::{Head, Node};
@@ -116,7 +116,7 @@ impl AddressFact {
             }
             Form::Replaced { variable, by, x } => {
                 let replacement = Replacement::new(egraph, variable, by);
-                let address = of(x)?.mapped(|i| replacement.apply(i));
+                let address = of(x)?.mapped(|i| replacement.apply(egraph, i));
                 Some(match by {
                     By::Lanes { lanes, .. } => {
                         AddressFact { lanes: egraph[lanes].data.integer(), ..address }
@@ -222,7 +222,7 @@ impl Effects {
             Some(_) if info.kind.is_some_and(|kind| !kind.is_evaluated()) => Some(Effects::none()),
             Some(Form::Replaced { variable, by, x }) => {
                 let replacement = Replacement::new(egraph, variable, by);
-                let mut effects = of(x)?.map(|i| replacement.apply(i));
+                let mut effects = of(x)?.map(|i| replacement.apply(egraph, i));
                 if let Some(evaluated) = by.evaluated() {
                     effects.extend(of(evaluated)?);
                 }
@@ -247,7 +247,7 @@ impl Effects {
         let key = variable_key(egraph, children[own.variable])?;
         let [lo, hi] = [own.lo, own.hi].map(|at| children[at]);
         let row = row(egraph, lo, hi).or_else(|| strip(egraph, lo, hi));
-        let mut effects = of(own.body)?.map(|index| outside(index, key, row.as_ref()));
+        let mut effects = of(own.body)?.map(|index| outside(egraph, index, key, row.as_ref()));
         for i in (0..children.len()).filter(|i| *i != own.variable && *i != own.body) {
             effects.extend(of(i)?);
         }
@@ -306,8 +306,8 @@ impl Effects {
 
 /// Returns an index as seen from outside a loop, with the loop variable `key` eliminated. `row` is the row that the
 /// loop iterates over, if it does.
-fn outside(index: &Index, key: Id, row: Option<&Run>) -> Index {
-    let run = index.as_ref()?;
+fn outside(egraph: &EGraph, index: &Index, key: Id, row: Option<&Run>) -> Index {
+    let run = index.as_ref().filter(|run| !follows(egraph, &run.start, key))?;
     match row {
         _ if run.start.coefficient(&key) == 0 => Some(run.clone()),
         Some(row) => {
@@ -379,9 +379,9 @@ impl Replacement {
     }
 
     /// Returns the indices that all lanes together touch.
-    fn apply(&self, index: &Index) -> Index {
-        let run = index.as_ref()?;
+    fn apply(&self, egraph: &EGraph, index: &Index) -> Index {
         let (variable, lanes) = (self.variable?, self.lanes?);
+        let run = index.as_ref().filter(|run| !follows(egraph, &run.start, variable))?;
         let start = || run.start.with(variable, self.by.as_ref()?);
         match run.start.coefficient(&variable) {
             0 => Some(run.clone()),

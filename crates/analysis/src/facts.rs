@@ -10,7 +10,7 @@ mod make;
 
 pub use fold::FOLDED_NODES;
 pub use known::Known;
-pub use make::{binary_op, dimension, dtype_named, single_value};
+pub use make::{binary_op, dimension, dtype_named, follows, single_value};
 
 use crate::effects::{AddressFact, Effects};
 use crate::predicates::{HOLDS, VALUES};

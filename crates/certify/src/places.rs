@@ -111,6 +111,7 @@ impl Checker<'_> {
             _ => None,
         };
         let fixed = |index: Option<Span>| match index? {
+            span if self.follows(&span.first, x) => None,
             span if span.first.coefficient(x) == 0 => Some(span),
             span => match &value {
                 Some(value) => {

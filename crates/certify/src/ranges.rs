@@ -266,6 +266,21 @@ impl Checker<'_> {
         all.map(|([_, lo, hi, step], _)| [*lo, *hi, *step]).collect()
     }
 
+    /// Returns the variables that the bounds of a loop variable depend on, and with them the values that it has.
+    pub(super) fn bounding(&self, variable: T) -> BTreeSet<String> {
+        let of = |[lo, hi, _]: [T; 3]| &self.fact(lo).free | &self.fact(hi).free;
+        let all = self.bounds_of(variable).into_iter().map(of);
+        all.reduce(|some, others| &some & &others).unwrap_or_default()
+    }
+
+    /// Returns true if a form mentions variables whose values depend on those of another variable.
+    pub(super) fn follows(&self, form: &Linear, variable: &str) -> bool {
+        form.terms.keys().any(|known| {
+            let known = self.known.get(&(known.clone(), Vec::new()));
+            known.is_some_and(|known| self.bounding(*known).contains(variable))
+        })
+    }
+
     /// Returns true if a number is less than another, by their ranges, or by their distance where neither overflows.
     fn less(&self, a: T, b: T) -> bool {
         let (x, y) = (self.fact(a), self.fact(b));

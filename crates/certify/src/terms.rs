@@ -225,6 +225,7 @@ impl Checker<'_> {
                 let linear = |term: T| self.fact(term).linear.as_ref();
                 let variable = self.node(variable).0.to_owned();
                 let fixed = linear(x).zip(linear(value));
+                let fixed = fixed.filter(|(x, _)| !self.follows(x, &variable));
                 (None, fixed.and_then(|(x, value)| x.with(variable, value)))
             }
             (Some(Form::Number { value: Number::Size(name), .. }), _, _) => {
@@ -260,6 +261,8 @@ impl Checker<'_> {
             fact.loops.extend(operand.loops.iter().cloned());
         }
         fact.free.extend(name.starts_with('@').then(|| name.to_owned()));
+        // Where another variable has another value, this one may have none that its loop gives it.
+        fact.free.extend(form.and_then(Form::as_iv).into_iter().flat_map(|own| self.bounding(own)));
         if let Some(n) = fact.integer() {
             (fact.dtype, fact.number) = (Some(DType::I64), Some(Scalar::I64(n)));
             fact.linear = Some(Linear::constant(n));

@@ -141,7 +141,7 @@ pub const PREDICATES: &[Condition] = &[
     },
     Condition {
         name: "not-free",
-        doc: "the second does not depend on the variable",
+        doc: "the second does not depend on the variable, nor do the bounds of the variables that it mentions",
         sorts: &["Var", "'a"],
     },
     Condition {

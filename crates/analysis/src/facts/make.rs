@@ -1,6 +1,6 @@
 //! Computes the facts of one node from the facts of its children.
 
-use super::{EGraph, Fact, Facts, Interval, Known};
+use super::{AffineForm, EGraph, Fact, Facts, Interval, Known};
 use crate::effects::{AddressFact, Effects};
 use egg::{Id, Language, Symbol};
 use ember_language::rules::{OpInfo, Operators};
@@ -69,8 +69,7 @@ pub(super) fn make(egraph: &EGraph, node: &Node, id: Id) -> Fact {
             _ => fact.free.extend(egraph[c].data.free.iter().map(|k| facts.variable(*k))),
         }
     }
-    // A variable is identified by its name alone: a term that mentions it depends on nothing else, not even on the
-    // loop's bounds.
+    // A variable is identified by its name alone, of which its bounds are no part.
     if facts.operators().makes_variable(name, children.len()) {
         fact.is_variable = true;
         fact.free = BTreeSet::from([id]);
@@ -131,6 +130,8 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], id: Id, fact: &mut Fac
         if let Some(&key) = data(variable).free.first() {
             fact.affine = Some(Affine::variable(egraph.analysis.variable(key)));
         }
+        // Where another variable has another value, this one may have none that its loop gives it.
+        fact.free.extend(bounding(egraph, variable));
         fact.range = variable_range(egraph, variable);
         fact.constant = single_value(egraph, variable).map(Scalar::I64);
     }
@@ -165,6 +166,7 @@ fn value(egraph: &EGraph, info: &OpInfo, children: &[Id], id: Id, fact: &mut Fac
             let key = data(variable).free.first().map(|key| egraph.analysis.variable(*key));
             let form = |id: Id| egraph.analysis.current(data(id).affine.as_ref()?);
             let forms = form(x).zip(form(value));
+            let forms = forms.filter(|(x, _)| key.is_some_and(|key| !follows(egraph, x, key)));
             let form = key.zip(forms).and_then(|(key, (x, value))| x.with(key, &value));
             fact.affine = form.filter(|_| fact.dtype == Some(DType::I64));
         }
@@ -229,6 +231,18 @@ fn variable_range(egraph: &EGraph, var: Id) -> Interval {
         return Interval::ALL;
     }
     Interval { min: lo.min, max: hi.max - 1 }
+}
+
+/// Iterates over the variables that the bounds of a loop variable depend on, and with them the values that it has.
+fn bounding(egraph: &EGraph, variable: Id) -> impl Iterator<Item = Id> {
+    let bounds = egraph[variable].data.variable.map(|(lo, hi, _)| [lo, hi]);
+    let free = bounds.into_iter().flatten().flat_map(|bound| &egraph[bound].data.free);
+    free.map(|key| egraph.analysis.variable(*key))
+}
+
+/// Returns true if a form mentions variables whose values depend on those of another variable.
+pub fn follows(egraph: &EGraph, form: &AffineForm, variable: Id) -> bool {
+    form.terms.keys().any(|known| bounding(egraph, *known).any(|key| key == variable))
 }
 
 /// Returns the one value of a loop variable whose loop runs exactly once, whatever the data.

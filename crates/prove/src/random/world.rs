@@ -151,11 +151,6 @@ impl World {
         World { deep: of_tensors == 2, ..World::new(extents, block, flat, simd_bytes) }
     }
 
-    /// Returns the world with the extents of matrices of rank 3 that most worlds have.
-    pub fn shallow(self) -> World {
-        World { deep: false, ..self }
-    }
-
     /// Creates a world with these extents. Outputs of rank 2 are `flat`: they may hold the rows of all blocks, one beside
     /// or one below the other.
     pub fn new(extents: [Option<u64>; 3], block: u64, flat: [usize; 2], simd_bytes: u64) -> World {

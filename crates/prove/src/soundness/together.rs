@@ -69,8 +69,7 @@ pub fn check_whole(book: &RuleBook, options: &Options) -> Result<Whole, Box<Refu
 
 /// Generates a random value, or a statement or embedding operation at the start of its lowering to both units.
 fn program(grammar: &Grammar, rng: &mut Rng, size: u32) -> Option<Instance> {
-    // Of few of these operators do operands fit matrices of other extents than those that most worlds have.
-    let world = World::random(rng, false).shallow();
+    let world = World::random(rng, false);
     let mut terms = Terms::default();
     let setting = Anywhere::new(&world, false, rng.u8(0..4) == 0);
     let mut grow = Grow { grammar, terms: &mut terms, setting, rng };
