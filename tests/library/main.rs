@@ -6,6 +6,7 @@ mod edges;
 mod equiv;
 mod examples;
 mod extend;
+mod finished;
 mod forged;
 mod grammar;
 mod kernels;

@@ -5,7 +5,7 @@
 
 use egg::Language;
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
-use ember_compile::cost::{Fetches, Goal, Model as CostModel, Rates, Workload};
+use ember_compile::cost::{Fetches, Goal, Model as CostModel, Pricing, Rates, Workload};
 use ember_compile::decouple::{ModelContext, decouple};
 use ember_compile::pipeline::{Case, Inputs, Options, goal, lower, search, simulate};
 use ember_engine::CompiledRule;
@@ -190,7 +190,7 @@ fn finished(text: &str) -> usize {
         rates: &rates,
         workload: &workload,
         fetches: Fetches::Each,
-        relaxed: false,
+        pricing: Pricing::Choice,
     };
     extract(&egraph, root, &model, &ember_extract::Limits::default()).ranked().len()
 }

@@ -155,8 +155,8 @@ fn print(target: &str, group: &str, found: &[Drawn], arguments: &Arguments) {
     if arguments.every {
         let mut all = all;
         all.sort_by_key(|drawn| drawn.cycles);
-        for Drawn { candidate, cycles } in all {
-            println!("  {cycles:>10} {:>10.0} {:?}", candidate.estimate, candidate.cost);
+        for Drawn { expected, cost, cycles } in all {
+            println!("  {cycles:>10} {expected:>10.0} {cost:?}");
         }
     }
 }

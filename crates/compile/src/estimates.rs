@@ -2,7 +2,7 @@
 //! and run on data: the cost model must order those that the search would never choose, too, since it decides what is
 //! kept on the way.
 
-use crate::cost::{Fetches, Model, Rates, Summary, identity};
+use crate::cost::{Cost, Fetches, Model, Pricing, Rates, Summary, identity};
 use crate::groups::{Chooser, Plan};
 use crate::pipeline::{self, Case, Inputs, Options};
 use crate::search::{Candidate, Event};
@@ -27,8 +27,10 @@ pub struct Draw {
 /// A program that was drawn and has run.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// The program as the search would have it, with the cost model's estimate.
-    pub candidate: Candidate,
+    /// The cycles that the cost model expects of it, as a finished program.
+    pub expected: f64,
+    /// The cost from which it expects them.
+    pub cost: Cost,
     /// The cycles of its run.
     pub cycles: u64,
 }
@@ -47,10 +49,10 @@ pub struct Fit {
 impl Fit {
     /// Compares estimates with cycles.
     pub fn of(drawn: &[&Drawn]) -> Fit {
-        let errors = drawn.iter().map(|d| (d.candidate.estimate / d.cycles as f64 - 1.0).abs());
+        let errors = drawn.iter().map(|d| (d.expected / d.cycles as f64 - 1.0).abs());
         let mut errors: Vec<f64> = errors.collect();
         errors.sort_by(f64::total_cmp);
-        let estimates: Vec<f64> = drawn.iter().map(|d| d.candidate.estimate).collect();
+        let estimates: Vec<f64> = drawn.iter().map(|d| d.expected).collect();
         let cycles: Vec<f64> = drawn.iter().map(|d| d.cycles as f64).collect();
         Fit {
             programs: drawn.len(),
@@ -76,27 +78,32 @@ pub fn drawn(
     let mut chooser = Chooser::new(inputs, Some(case), goal);
     chooser.cycles = options.cycle_limit;
     let mut known = BTreeSet::new();
-    let mut distinct: Vec<(u64, Candidate)> = Vec::new();
+    let mut distinct: Vec<(u64, Candidate, Cost)> = Vec::new();
     let mut watch = |egraph: &EGraph, root: Id, event: Event<'_>| {
         let Event::Extracted { .. } = event else { return };
         let workload = statistics.workload(egraph);
         let fetches = Fetches::Each;
-        let model = Model { goal, rates: &rates, workload: &workload, fetches, relaxed: false };
+        let model =
+            Model { goal, rates: &rates, workload: &workload, fetches, pricing: Pricing::Choice };
+        let finished = Model { pricing: Pricing::Program, ..model };
         for candidate in by_lot(egraph, root, &model, draw.seed, schedule.name) {
             let Ok(program) = chooser.program_of(plan, at, &candidate) else { continue };
             let text = print(program.program());
             let lot = identity(&(draw.seed, &text));
-            if known.insert(text) {
-                distinct.push((lot, candidate));
+            if !known.insert(text) {
+                continue;
+            }
+            if let Some(summary) = finished.of_term(egraph, &candidate.term) {
+                distinct.push((lot, candidate, summary.alone));
             }
         }
     };
     pipeline::watch(inputs, &statistics, options, schedule, (plan, at), &mut watch);
-    distinct.sort_by_key(|(lot, _)| *lot);
+    distinct.sort_by_key(|(lot, ..)| *lot);
     distinct.truncate(draw.programs);
-    let run = |(_, candidate): &(u64, Candidate)| {
+    let run = |(_, candidate, cost): &(u64, Candidate, Cost)| {
         let cycles = chooser.cycles_of(plan, at, candidate).ok()?;
-        Some(Drawn { candidate: candidate.clone(), cycles })
+        Some(Drawn { expected: rates.cycles(cost), cost: *cost, cycles })
     };
     threads::map(&distinct, run).into_iter().flatten().collect()
 }
@@ -120,13 +127,8 @@ pub fn by_lot(
         let extraction = extract(egraph, root, &lots, &LIMITS);
         let candidate = |id: &CandidateId| {
             let (summary, term) = (extraction.summary(*id), extraction.term(*id));
-            Candidate {
-                schedule,
-                place: 0,
-                term,
-                estimate: model.rank(summary),
-                cost: summary.alone,
-            }
+            let estimate = model.rank(summary);
+            Candidate { schedule, place: 0, term, estimate, cost: summary.alone }
         };
         extraction.ranked().iter().map(candidate).collect::<Vec<_>>()
     });

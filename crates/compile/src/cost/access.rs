@@ -1,6 +1,6 @@
 //! The cost of streams of the access unit, and of the statements that both units run.
 
-use super::term::Priced;
+use super::term::{Operand, Priced};
 use super::{Model, StreamUse, Summary};
 use egg::{Id, Symbol};
 use ember_analysis::effects::variable_key;
@@ -50,7 +50,7 @@ impl Model<'_> {
         self.bind(key, &mut body);
         body.cost.steps += 1.0;
         body.cost = self.rates.settled(&body.cost) * self.trips(key);
-        self.repeat(key, &mut body);
+        self.repeat(key, &[lo, hi], &mut body);
         body.callback_here = false;
         body.enclose(key);
         let mut summary = bounds.and(&body)?;
@@ -108,7 +108,7 @@ impl Model<'_> {
                 let (op, a, b) = (term.operation(op)?, a.summary, b.summary);
                 self.computed(term, moves(op, a, b), self.occupied(op, a, b))
             }
-            Form::Loaded { address, early: None } => self.access_load(term, address.summary),
+            Form::Loaded { address, early: None } => self.access_load(term, address),
             _ => None,
         }
     }
@@ -125,7 +125,8 @@ impl Model<'_> {
     }
 
     /// Prices a load through the access unit. Without a hint, the loaded lines are allocated.
-    fn access_load(&self, term: &Priced<'_>, address: &Summary) -> Option<Summary> {
+    fn access_load(&self, term: &Priced<'_>, address: Operand<'_>) -> Option<Summary> {
+        let Operand { id: place, summary: address } = address;
         let hint = match term.info.first_of(Kind::Label) {
             Some(at) => {
                 let nodes = &term.egraph[term.child(at)?].nodes;
@@ -149,6 +150,8 @@ impl Model<'_> {
             stream.stride = address.stride;
             stream.through_l2 = through_l2;
             stream.loads = true;
+            stream.place = Some(term.egraph.find(place));
+            stream.stays = hint != Hint::NonTemporal;
             stream.misses = misses;
             stream.past_l2 = address.tensor.filter(|_| hint != Hint::TemporalL2);
         });

@@ -2,7 +2,7 @@
 
 use super::summary::Load;
 use super::term::{Operand, Priced};
-use super::{Cost, Fetches, Goal, Model, Summary};
+use super::{Cost, Fetches, Goal, Model, Pricing, Summary};
 use ember_analysis::effects::variable_key;
 use ember_analysis::facts::dtype_named;
 use ember_language::rules::{Kind, Loop, Unit};
@@ -37,9 +37,12 @@ impl Model<'_> {
                 let mut summary = self.write(term, address.summary)?;
                 let read = self.rates.load(address.summary.bytes());
                 summary.cost = summary.cost + read + self.arithmetic(address.summary, 1.0);
-                let mut variables = address.summary.execute_scope.clone();
-                variables.unite(&address.summary.stream_scope);
-                summary.chain(&variables, address.summary.written());
+                let written = match self.pricing {
+                    Pricing::Program => 0.0,
+                    Pricing::Choice | Pricing::Bound => address.summary.written(),
+                };
+                summary.chain(&address.summary.variables(), written);
+                self.add_in_memory(&mut summary, address.summary);
                 Some(summary)
             }
             Form::Carried { x, to: None } => self.carried(term, x),
@@ -51,7 +54,7 @@ impl Model<'_> {
             Form::Spread { lanes, x, below: Some(below) } => Some(term.run(lanes, x, below)),
             Form::Loaded { address, early } => match early {
                 None => Some(self.load(address.summary)),
-                Some(Early::Fetched(ahead)) => self.fetch(term, ahead.summary, address.summary),
+                Some(Early::Fetched(ahead)) => self.fetch(term, ahead, address.summary),
                 Some(Early::Asked(later)) => Some(self.ahead(later.summary, address.summary)),
             },
             Form::Spread { lanes, x, below: None } => {
@@ -126,8 +129,12 @@ impl Model<'_> {
         } else {
             (address.bytes() / self.rates.line_bytes).max(1.0)
         };
+        let exposed = match self.pricing {
+            Pricing::Program if address.lanes > 1.0 => self.rates.exposed_line,
+            _ => self.rates.exposed_latency,
+        };
         let memory = Cost {
-            execute: lines * misses * self.rates.exposed_latency,
+            execute: lines * misses * exposed,
             dram_bytes: lines * misses * self.rates.line_bytes,
             ..Cost::default()
         };
@@ -153,13 +160,13 @@ impl Model<'_> {
     }
 
     /// Prices a load of prefetched data; `None` if the address depends on no loop of the access unit.
-    fn fetch(&self, term: &Priced<'_>, ahead: &Summary, address: &Summary) -> Option<Summary> {
+    fn fetch(&self, term: &Priced<'_>, ahead: Operand<'_>, address: &Summary) -> Option<Summary> {
         let never = match self.fetches {
             Fetches::Never => true,
             Fetches::Vectors => address.lanes <= 1.0,
             Fetches::Each | Fetches::Shared | Fetches::Waited => false,
         };
-        if never || ahead.stream_scope.is_empty() {
+        if never || ahead.summary.stream_scope.is_empty() {
             return None;
         }
         let mut summary = Summary::merge(term.operands)?;
@@ -248,7 +255,8 @@ impl Model<'_> {
             written += bytes;
         }
         body.cost = settled * self.trips(key) + self.rates.write_back(written);
-        self.repeat(key, &mut body);
+        let (first, last) = access.unwrap_or((lo, hi));
+        self.repeat(key, &[lo, hi, first, last], &mut body);
         body.enclose(key);
         let mut summary = Summary::merge(&[lo, hi])?.and(&body)?;
         if hi.streams.values().any(|stream| stream.marshalled) {
@@ -256,10 +264,12 @@ impl Model<'_> {
             // there is no iteration to issue before.
             let bounded = access.and_then(|(_, hi)| hi.tensor);
             let occupied = self.occupied_share(bounded);
-            let ahead = match self.relaxed {
-                false => iteration.issued / self.rates.issue_width * self.trips(key),
+            let ahead = match self.pricing {
+                Pricing::Choice | Pricing::Program => {
+                    iteration.issued / self.rates.issue_width * self.trips(key)
+                }
                 // All of the loop's time is at least that, and does not grow if less is issued.
-                true => body.cost.execute,
+                Pricing::Bound => body.cost.execute,
             };
             let waits = (self.rates.pop * occupied - ahead).max(0.0);
             summary.cost.execute += waits + self.rates.pop * (1.0 - occupied);

@@ -5,7 +5,7 @@
 //! prices the cost of a term is nearly a sum over its parts, so that few candidates of a class can be the best, and those
 //! that are too many can be replaced by a common bound. The prices are chosen so that the bound is high.
 
-use super::{Cost, Fetches, Goal, Model, Passed, Rates, Summary, Workload};
+use super::{Cost, Fetches, Goal, Model, Passed, Pricing, Rates, Summary, Workload};
 use egg::{Id, Language};
 use ember_analysis::facts::{EGraph, Facts};
 use ember_extract::{CostModel, FloorLimits, Relaxation};
@@ -40,7 +40,7 @@ pub fn floor(
         true => Fetches::Each,
         false => Fetches::Never,
     };
-    let model = Model { goal: Goal::Decoupled, rates, workload, fetches, relaxed: true };
+    let model = Model { goal: Goal::Decoupled, rates, workload, fetches, pricing: Pricing::Bound };
     let known: Vec<(Option<Node>, Cost)> =
         known.iter().map(|(term, cost)| (start(egraph, term), *cost)).collect();
     let nodes = egraph[egraph.find(root)].nodes.iter();

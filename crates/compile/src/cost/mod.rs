@@ -21,16 +21,17 @@ pub use summary::{Load, Passed, StreamUse, Streams, Summary};
 pub use vector::{Cost, Rates};
 
 use access::POLLUTION;
-use egg::{Id, Symbol};
+use egg::{Id, Language, Symbol};
 use ember_analysis::effects::variable_key;
 use ember_analysis::facts::{EGraph, Facts, single_value};
 use ember_extract::CostModel;
 use ember_language::rules::{Kind, Unit};
-use ember_language::term::{Head, Node};
+use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Price;
 use ember_values::primitive::form::{Form, Number, Operation};
 use rustc_hash::{FxHashMap, FxHashSet};
-use term::Priced;
+use std::rc::Rc;
+use term::{Operand, Priced};
 
 /// The statistics of the data for the loops and loads of a program.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +76,18 @@ pub enum Fetches {
     Vectors,
 }
 
+/// What a model prices terms for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pricing {
+    /// To choose among terms, the parts of which are chosen apart.
+    Choice,
+    /// To bound programs: none costs more than for a choice, and prices are monotone. Equal streams of a class are one.
+    Bound,
+    /// To estimate a finished program, all parts of which are known: a place that several loads of an iteration ask for comes
+    /// from memory once, and so does each place that does not depend on a loop.
+    Program,
+}
+
 /// The cost model of one machine and workload.
 pub struct Model<'a> {
     /// The kind of program.
@@ -85,9 +98,8 @@ pub struct Model<'a> {
     pub workload: &'a Workload,
     /// How data that the access unit prefetches for the execute unit is priced.
     pub fetches: Fetches,
-    /// True for a model of which a program costs no more than of the model itself, and which is monotone: for bounds. Equal
-    /// streams of a class are one.
-    pub relaxed: bool,
+    /// What the prices are for.
+    pub pricing: Pricing,
 }
 
 impl CostModel<Node, Facts> for Model<'_> {
@@ -95,7 +107,7 @@ impl CostModel<Node, Facts> for Model<'_> {
 
     fn combine(&self, egraph: &EGraph, node: &Node, children: &[&Summary]) -> Option<Summary> {
         let mut summary = self.combined(egraph, node, children)?;
-        if self.relaxed
+        if self.pricing == Pricing::Bound
             && let Some(class) = egraph.lookup(node.clone())
         {
             summary.identify_class(class);
@@ -127,6 +139,19 @@ impl CostModel<Node, Facts> for Model<'_> {
 }
 
 impl Model<'_> {
+    /// Prices a term whose nodes are all in an e-graph.
+    pub fn of_term(&self, egraph: &EGraph, term: &Term) -> Option<Summary> {
+        let mut priced: Vec<(Id, Summary)> = Vec::new();
+        for node in term.as_ref() {
+            let own = node.clone().map_children(|child| priced[usize::from(child)].0);
+            let operands: Vec<&Summary> =
+                node.children().iter().map(|child| &priced[usize::from(*child)].1).collect();
+            let summary = self.combine(egraph, &own, &operands)?;
+            priced.push((egraph.lookup(own)?, summary));
+        }
+        priced.pop().map(|(_, summary)| summary)
+    }
+
     /// Returns the summary of a node, with the structural key of its term.
     fn combined(&self, egraph: &EGraph, node: &Node, children: &[&Summary]) -> Option<Summary> {
         let Head::Op(name) = node.head() else { return Some(Summary::leaf(node, true)) };
@@ -149,7 +174,10 @@ impl Model<'_> {
 
     /// Returns the cost of a candidate if nothing around it shares its streams.
     fn alone(&self, summary: &Summary) -> Cost {
-        let passed = summary.passed.iter().fold(summary.cost, |cost, passed| cost + passed.cost);
+        let passed = summary
+            .passed
+            .iter()
+            .fold(summary.cost, |cost, passed| cost + passed.cost + passed.kept);
         summary.streams.values().fold(passed, |cost, stream| {
             let once = self.stream_cost(stream, None) + self.hand_over(stream, 0.0);
             // Beside prefetches, a value is held because it is computed once for all iterations.
@@ -215,22 +243,63 @@ impl Model<'_> {
     }
 
     /// Adds the cost of memory that an address is read from or written to. That of an intermediate tensor is paid for outside
-    /// of the loops that both write and read it.
+    /// of the loops that both write and read it, and so is that of any tensor of a finished program.
     fn access_memory(&self, summary: &mut Summary, address: &Summary, written: bool, cost: Cost) {
-        match address.tensor.filter(|tensor| self.workload.intermediate.contains(tensor)) {
-            None => summary.cost = summary.cost + cost,
-            Some(tensor) => summary.pass(&Passed { tensor, written, read: !written, cost }),
+        let program = self.pricing == Pricing::Program;
+        let passes = |tensor: &Symbol| program || self.workload.intermediate.contains(tensor);
+        let Some(tensor) = address.tensor.filter(passes) else {
+            summary.cost = summary.cost + cost;
+            return;
+        };
+        let passed = Passed::new(tensor, written, !written);
+        summary.pass(&match (program, written) {
+            (true, true) => Passed { kept: cost, scope: address.variables(), ..passed },
+            (true, false) => Passed { cost, scope: address.variables(), ..passed },
+            (false, _) => Passed { cost, ..passed },
+        });
+    }
+
+    /// Adds the cost of memory of adding to elements, each of which is read once and written back once.
+    fn add_in_memory(&self, summary: &mut Summary, address: &Summary) {
+        let written = self.rates.write_back(address.written());
+        if let (Pricing::Program, Some(tensor)) = (self.pricing, address.tensor) {
+            let cost = Cost {
+                execute: self.rates.exposed_latency,
+                dram_bytes: address.written(),
+                ..Cost::default()
+            };
+            let (kept, scope) = (written, address.variables());
+            summary.pass(&Passed { cost, kept, scope, ..Passed::new(tensor, false, true) });
         }
     }
 
-    /// Encloses the traffic of intermediate tensors in a loop.
-    fn repeat(&self, key: Id, body: &mut Summary) {
-        body.passed.retain(|passed| !(passed.written && passed.read));
-        body.passed.iter_mut().for_each(|passed| passed.cost = passed.cost * self.trips(key));
+    /// Encloses the traffic of intermediate tensors in a loop with these bounds.
+    fn repeat(&self, key: Id, bounds: &[&Summary], body: &mut Summary) {
+        let trips = self.trips(key);
+        if self.pricing != Pricing::Program {
+            body.passed.retain(|passed| !(passed.written && passed.read));
+            body.passed.iter_mut().for_each(|passed| passed.cost = passed.cost * trips);
+            return;
+        }
+        for passed in &mut body.passed {
+            if passed.written && passed.read {
+                passed.cost = Cost::default();
+            }
+            // What does not depend on the variable is one place in all iterations.
+            let moves = passed.scope.contains(&key);
+            let times = if moves { trips } else { 1.0 };
+            // Where a loop begins decides which places it reaches.
+            if moves {
+                passed.looped = true;
+                bounds.iter().for_each(|bound| passed.scope.unite(&bound.variables()));
+            }
+            (passed.cost, passed.kept) = (passed.cost * times, passed.kept * times);
+        }
     }
 
     /// Adds the stream by which the access unit prefetches an address to the streams that a node uses.
-    fn prefetch(&self, term: &Priced<'_>, ahead: &Summary, summary: &mut Summary) {
+    fn prefetch(&self, term: &Priced<'_>, ahead: Operand<'_>, summary: &mut Summary) {
+        let Operand { id: place, summary: ahead } = ahead;
         summary.identify(term.info.name.as_str(), &[ahead]);
         summary.streams.insert(
             summary.key,
@@ -240,6 +309,8 @@ impl Model<'_> {
                 lanes: ahead.lanes,
                 stride: ahead.stride,
                 loads: true,
+                place: Some(term.egraph.find(place)),
+                stays: true,
                 fetched: true,
                 misses: self.misses(ahead) * (1.0 + POLLUTION),
                 ..StreamUse::default()
@@ -255,14 +326,19 @@ impl Model<'_> {
             widest = widest.max((stream.element * stream.lanes).min(self.rates.line_bytes));
         }
         let mut fetched = 0.0;
-        for stream in &paid {
-            let streamed = self.stream_cost(stream, Some(key));
+        for (at, stream) in paid.iter().enumerate() {
+            let mut streamed = self.stream_cost(stream, Some(key));
+            if self.pricing == Pricing::Program && is_found(&paid, at) {
+                streamed.dram_bytes = 0.0;
+            }
             body.cost = body.cost + streamed + self.hand_over(stream, widest);
             if stream.fetched {
                 fetched += streamed.dram_bytes / self.rates.line_bytes;
             }
-            if stream.past_l2.is_some_and(|tensor| body.touched.contains(&tensor)) {
-                // The core would find data in its L2 that it also loads itself.
+            // The core would find data in its L2 that it also loads itself. Of a finished program, it is known that most of
+            // what passes the L2 is in other places of the tensor.
+            let choice = self.pricing != Pricing::Program;
+            if choice && stream.past_l2.is_some_and(|tensor| body.touched.contains(&tensor)) {
                 body.cost.execute += streamed.lines * self.rates.exposed_llc;
             }
         }
@@ -290,7 +366,7 @@ impl Model<'_> {
             cost = cost + self.rates.load_from_l2(bytes);
             cost.queue_bytes += bytes.max(widest);
             cost.energy += bytes.max(widest) * self.rates.queue_energy;
-            if self.relaxed {
+            if self.pricing == Pricing::Bound {
                 // The next operand may be so wide that this one's line is full, but no write takes less than a cycle.
                 cost.queue_bytes = bytes.max(self.rates.queue_rate);
             } else if bytes.max(widest) < self.rates.queue_rate {
@@ -351,4 +427,10 @@ impl Model<'_> {
         describe(&mut stream);
         summary.streams.insert(summary.key, stream);
     }
+}
+
+/// Returns true if a load of an iteration finds in a cache what an earlier one of the same place has asked for.
+fn is_found(streams: &[Rc<StreamUse>], at: usize) -> bool {
+    let same = |other: &&Rc<StreamUse>| other.loads && other.place == streams[at].place;
+    streams[..at].iter().any(|other| same(&other)) && streams.iter().filter(same).any(|s| s.stays)
 }

@@ -43,9 +43,7 @@ impl Model<'_> {
             match block {
                 // What is added up stays in the caches until it is finished.
                 Block::Added(_) => {
-                    let mut variables = out.summary.execute_scope.clone();
-                    variables.unite(&out.summary.stream_scope);
-                    summary.chain(&variables, written);
+                    summary.chain(&out.summary.variables(), written);
                 }
                 _ => {
                     let written = self.rates.write_back(written);

@@ -24,6 +24,10 @@ pub struct StreamUse {
     pub computed: Cost,
     /// True if it is a load.
     pub loads: bool,
+    /// The class of its address, for a load.
+    pub place: Option<Id>,
+    /// True if what it loads stays in a cache.
+    pub stays: bool,
     /// The variable along which consecutive elements are neighbours in memory, for a load.
     pub stride: Option<Id>,
     /// The share of its lines that come from DRAM, for a load.
@@ -134,8 +138,8 @@ pub struct Load {
     pub part: f64,
 }
 
-/// The traffic of an intermediate tensor between the caches and memory that no loop encloses yet. A loop that both writes
-/// and reads the tensor has none: what an iteration reads is still in the caches.
+/// The traffic of an intermediate tensor, or of any tensor of a finished program, between the caches and memory that no
+/// loop encloses yet. A loop that both writes and reads the tensor has none: what an iteration reads is still in the caches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Passed {
     /// The tensor.
@@ -146,9 +150,38 @@ pub struct Passed {
     pub read: bool,
     /// The cost of the traffic.
     pub cost: Cost,
+    /// The cost of writing it back, which remains if a loop both writes and reads the tensor; for finished programs.
+    pub kept: Cost,
+    /// The variables that its place depends on; for finished programs.
+    pub scope: Few<Id>,
+    /// True if it is that of all iterations of a loop that its place depends on; for finished programs.
+    pub looped: bool,
 }
 
 impl Passed {
+    /// Returns the traffic of a tensor that is written, read or both, without a cost.
+    pub fn new(tensor: Symbol, written: bool, read: bool) -> Passed {
+        let (cost, kept, scope) = (Cost::default(), Cost::default(), Few::new());
+        Passed { tensor, written, read, cost, kept, scope, looped: false }
+    }
+
+    /// Returns true if something is added to elements of the tensor that another statement has written first.
+    fn adds(&self) -> bool {
+        !self.written && self.kept.dram_bytes > 0.0
+    }
+
+    /// Adds traffic of the same tensor. Elements that an iteration writes and then adds to are written back once.
+    fn unite(&mut self, other: &Passed) {
+        let once = (self.adds() || other.adds()) && !(self.looped || other.looped);
+        let larger = if self.kept.dram_bytes < other.kept.dram_bytes { other } else { &*self };
+        self.kept = if once { larger.kept } else { self.kept + other.kept };
+        self.cost = self.cost + other.cost;
+        self.written |= other.written;
+        self.read |= other.read;
+        self.looped |= other.looped;
+        self.scope.unite(&other.scope);
+    }
+
     /// Returns true if both are of one tensor, which they read and write alike.
     pub(super) fn is_like(&self, other: &Passed) -> bool {
         let used = |own: &Passed| (own.tensor, own.written, own.read);
@@ -298,11 +331,7 @@ impl Summary {
     /// Adds traffic of an intermediate tensor.
     pub fn pass(&mut self, passed: &Passed) {
         match self.passed.iter_mut().find(|known| known.tensor == passed.tensor) {
-            Some(known) => {
-                known.written |= passed.written;
-                known.read |= passed.read;
-                known.cost = known.cost + passed.cost;
-            }
+            Some(known) => known.unite(passed),
             None => self.passed.push(passed.clone()),
         }
     }
@@ -315,6 +344,13 @@ impl Summary {
     /// Returns the bytes of a value of this type.
     pub fn bytes(&self) -> f64 {
         self.element * self.lanes
+    }
+
+    /// Returns the variables that the term depends on, on either unit.
+    pub fn variables(&self) -> Few<Id> {
+        let mut variables = self.execute_scope.clone();
+        variables.unite(&self.stream_scope);
+        variables
     }
 
     /// Returns the bytes that a write to this address changes.

@@ -130,6 +130,9 @@ impl Mul<f64> for Cost {
 /// The misses that a full window of scalar code keeps in flight.
 const OVERLAPPING: f64 = 4.0;
 
+/// The latency of a memory that is kept busy, as a multiple of that of an idle one.
+const LOADED: f64 = 2.0;
+
 /// The rates and prices of the machine that estimates need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
@@ -165,6 +168,8 @@ pub struct Rates {
     pub traversal: f64,
     /// Cycles that a load of the execute unit waits for DRAM, in addition to the cycles that its window hides.
     pub exposed_latency: f64,
+    /// The same for each line of a vector: a window of vector code has as many misses in flight as the core can keep.
+    pub exposed_line: f64,
     /// Cycles that a load of the execute unit waits for the last level cache, in addition to the cycles that its window
     /// hides.
     pub exposed_llc: f64,
@@ -214,6 +219,7 @@ impl Rates {
             token: machine.access.token_cycles as f64,
             traversal: machine.access.traversal_cycles as f64,
             exposed_latency: machine.cycles(unloaded) as f64 / OVERLAPPING,
+            exposed_line: machine.cycles(unloaded) as f64 * LOADED / core.mshrs as f64,
             exposed_llc: machine.llc.latency as f64 / OVERLAPPING,
             l2_rate: machine.l2.bytes_per_cycle as f64,
             line_bytes: machine.dram.line_bytes as f64,
