@@ -1,7 +1,7 @@
 //! Compares estimates of the cost model with simulation: `cargo bench -p ember-compile --bench estimates [-- OPTION…
 //! MODEL…]`. Prints one line for each group of statements of the models, by default those of `MODELS`: how many programs
-//! of it were drawn from the search's e-graphs and run, the median error of their estimates, the correlation of the
-//! ranks, and both among those that take at most twice as long as the fastest.
+//! of it were drawn from the search's e-graphs and run, the median error of their estimates as finished
+//! programs, the correlation of the ranks, and both among those that take at most twice as long as the fastest.
 //!
 //! Options: `--target NAME|FILE` (again for further machines), `--others` for the machines in `machines/`, to which nothing
 //! was fitted, `--programs N` for each group, `--seed N`, `--json` for a line of JSON in place of each of text, and

@@ -76,7 +76,7 @@ pub enum Fetches {
     Vectors,
 }
 
-/// What a model prices terms for.
+/// The use of a model's prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pricing {
     /// To choose among terms, the parts of which are chosen apart.
@@ -98,7 +98,7 @@ pub struct Model<'a> {
     pub workload: &'a Workload,
     /// How data that the access unit prefetches for the execute unit is priced.
     pub fetches: Fetches,
-    /// What the prices are for.
+    /// The use of the prices.
     pub pricing: Pricing,
 }
 

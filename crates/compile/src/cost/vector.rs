@@ -168,7 +168,8 @@ pub struct Rates {
     pub traversal: f64,
     /// Cycles that a load of the execute unit waits for DRAM, in addition to the cycles that its window hides.
     pub exposed_latency: f64,
-    /// The same for each line of a vector: a window of vector code has as many misses in flight as the core can keep.
+    /// Cycles that a vector load of the execute unit waits for each line from DRAM, with as many misses in flight as the
+    /// core can keep.
     pub exposed_line: f64,
     /// Cycles that a load of the execute unit waits for the last level cache, in addition to the cycles that its window
     /// hides.
