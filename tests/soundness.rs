@@ -13,6 +13,9 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[path = "samples/mod.rs"]
+mod samples;
+
 /// A third of what `verify` makes of every rule if nothing else is said; `ember-rewrite verify rules/ rules/equiv/` is the
 /// whole sweep. Of the wrong rules in `tests/unsound/`, so many refute 68 of 76, and three times as many 72.
 const INSTANCES: usize = 500;
@@ -23,7 +26,7 @@ const REFUTING: Options =
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let sound = Options { instances: INSTANCES, ..Options::default() };
+    let sound = Options { instances: samples::samples(INSTANCES), ..Options::default() };
     println!("seed {}", sound.seed);
     let mut trials = Vec::new();
 

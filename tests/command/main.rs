@@ -22,6 +22,8 @@ mod process;
 mod random;
 mod results;
 mod rule_files;
+#[path = "../samples/mod.rs"]
+mod samples;
 mod sanity;
 mod schedules;
 mod schema;

@@ -2,6 +2,7 @@
 //! program, also after a change of one token of the program; and a changed program with another result is never proved
 //! equal to the original.
 
+use crate::samples::samples;
 use ember_compile::cost::Goal;
 use ember_compile::dlc_text::DlcText;
 use ember_compile::machines;
@@ -20,10 +21,12 @@ use fastrand::Rng;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
-/// The number of mutants of each program, and the number of tries to find one that the verifier accepts. They are
-/// a sample: a larger number here tries more of the same kinds.
-const MUTANTS: usize = 2;
+/// The least number of mutants of each program, and the number of tries to find one that the verifier accepts.
+const MUTANTS: usize = 1;
 const TRIES: usize = 400;
+
+/// The least number of data sets for each compiled program.
+const DATA: usize = 7;
 
 /// The limits of a proof; the sides may differ, so a long search is pointless.
 const PROOF: saturate::Limits = saturate::Limits { iterations: 8, nodes: 3000 };
@@ -131,7 +134,7 @@ fn compiled_programs_are_read_as_what_they_do() {
     let (machine, signature) = (machine(), Prover::new().book.signature);
     let programs = compiled(&["emb-opt0", "emb-opt2", "emb-opt3"]);
     let read = |(name, text): (String, String)| {
-        Some((name, reads_right(&text, &machine, &signature, 20).err()?))
+        Some((name, reads_right(&text, &machine, &signature, samples(DATA)).err()?))
     };
     let others: Vec<(String, NoStatement)> = programs.into_par_iter().filter_map(read).collect();
     assert!(others.is_empty(), "{others:?}");
@@ -205,7 +208,7 @@ fn mutants(prover: &Prover, text: &str, seed: usize) -> [usize; 3] {
         alike.then_some((changed, mutant))
     });
     let (mut read, mut proved, mut different) = (0, 0, 0);
-    for (changed, mutant) in tries.take(MUTANTS) {
+    for (changed, mutant) in tries.take(samples(MUTANTS)) {
         read += usize::from(reads_right(&changed, &prover.machine, signature, 4).is_ok());
         let declarations = Declarations::of_program(&original);
         let programs = [&original, &mutant].map(|p| What::dlc(p.clone(), signature.table()));
@@ -233,8 +236,8 @@ fn a_program_with_a_token_changed_is_read_as_what_it_does_and_not_proved_to_do_w
     println!(
         "{read} changed programs are read, {different} do something else, {proved} are proved"
     );
-    assert!(4 * read >= MUTANTS * programs.len(), "{read} changed programs were read");
-    let something = 4 * different >= MUTANTS * programs.len();
+    assert!(4 * read >= samples(MUTANTS) * programs.len(), "{read} changed programs were read");
+    let something = 4 * different >= samples(MUTANTS) * programs.len();
     assert!(something, "{different} changed programs do something else");
 }
 /// A program whose loop writes 16 lanes of a value that was popped before the loop, and of which 15 lanes were loaded.

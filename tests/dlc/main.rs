@@ -12,5 +12,7 @@ mod nests;
 mod programs;
 mod random;
 mod runs;
+#[path = "../samples/mod.rs"]
+mod samples;
 mod text;
 mod whole;

@@ -15,6 +15,8 @@ mod models;
 mod programs;
 mod project_rules;
 mod readers;
+#[path = "../samples/mod.rs"]
+mod samples;
 mod saturation;
 mod text;
 mod traps;
