@@ -3,7 +3,7 @@
 
 use crate::bag::{bag_context, check, term};
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
-use ember_compile::cost::{Cost, Fetches, Goal, Model, Pricing, Rates, Workload};
+use ember_compile::cost::{Cost, Fetches, Goal, Model, Rates, Workload};
 use ember_compile::coupled::coupled;
 use ember_compile::decouple::decouple;
 use ember_extract::extract;
@@ -53,13 +53,7 @@ fn cost(operators: &Arc<Operators>, goal: Goal, text: &str) -> Option<Cost> {
     egraph.rebuild();
     let rates = Rates::of(&Machine::plus().expect("the machine"));
     let workload = Workload::default();
-    let model = Model {
-        goal,
-        rates: &rates,
-        workload: &workload,
-        fetches: Fetches::Each,
-        pricing: Pricing::Choice,
-    };
+    let model = Model::for_choice(goal, &rates, &workload, Fetches::Each);
     let extraction = extract(&egraph, root, &model, &ember_extract::Limits::default());
     let best = extraction.ranked().first().copied();
     best.map(|id| extraction.summary(id).cost)

@@ -2,7 +2,7 @@
 
 use egg::Id;
 use ember_analysis::facts::EGraph;
-use ember_compile::cost::{Fetches, Goal, Model, Pricing, Rates, floor};
+use ember_compile::cost::{Fetches, Goal, Model, Rates, floor};
 use ember_compile::estimates::by_lot;
 use ember_compile::groups::{Chosen, Plan};
 use ember_compile::pipeline::{self, Case, Options};
@@ -121,14 +121,7 @@ fn last_egraphs(model: &str, target: &str, check: &mut dyn FnMut(&EGraph, Id, &M
     let mut watch = |egraph: &EGraph, root: Id, event: Event<'_>| {
         if let Event::Extracted { last: true, .. } = event {
             let workload = statistics.workload(egraph);
-            let (goal, fetches) = (Goal::Decoupled, Fetches::Each);
-            let model = Model {
-                goal,
-                rates: &rates,
-                workload: &workload,
-                fetches,
-                pricing: Pricing::Choice,
-            };
+            let model = Model::for_choice(Goal::Decoupled, &rates, &workload, Fetches::Each);
             check(egraph, root, &model);
         }
     };

@@ -5,7 +5,7 @@
 
 use egg::Language;
 use ember_analysis::facts::{EGraph, Facts, VectorUnit};
-use ember_compile::cost::{Fetches, Goal, Model as CostModel, Pricing, Rates, Workload};
+use ember_compile::cost::{Fetches, Goal, Model as CostModel, Rates, Workload};
 use ember_compile::decouple::{ModelContext, decouple};
 use ember_compile::pipeline::{Case, Inputs, Options, goal, lower, search, simulate};
 use ember_engine::CompiledRule;
@@ -185,13 +185,7 @@ fn finished(text: &str) -> usize {
     egraph.rebuild();
     let rates = Rates::of(&machine());
     let workload = Workload::default();
-    let model = CostModel {
-        goal: Goal::Decoupled,
-        rates: &rates,
-        workload: &workload,
-        fetches: Fetches::Each,
-        pricing: Pricing::Choice,
-    };
+    let model = CostModel::for_choice(Goal::Decoupled, &rates, &workload, Fetches::Each);
     extract(&egraph, root, &model, &ember_extract::Limits::default()).ranked().len()
 }
 

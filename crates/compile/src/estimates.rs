@@ -82,9 +82,7 @@ pub fn drawn(
     let mut watch = |egraph: &EGraph, root: Id, event: Event<'_>| {
         let Event::Extracted { .. } = event else { return };
         let workload = statistics.workload(egraph);
-        let fetches = Fetches::Each;
-        let model =
-            Model { goal, rates: &rates, workload: &workload, fetches, pricing: Pricing::Choice };
+        let model = Model::for_choice(goal, &rates, &workload, Fetches::Each);
         let finished = Model { pricing: Pricing::Program, ..model };
         for candidate in by_lot(egraph, root, &model, draw.seed, schedule.name) {
             let Ok(program) = chooser.program_of(plan, at, &candidate) else { continue };

@@ -3,7 +3,7 @@
 //! A schedule saturates with sets of rules in order. `keep` extracts the best finished programs and starts a fresh
 //! e-graph from them, so that discarded alternatives have no further cost.
 
-use crate::cost::{Cost, Fetches, Goal, Model, Pricing, Rates, Summary, floor};
+use crate::cost::{Cost, Fetches, Goal, Model, Rates, Summary, floor};
 use crate::workload::Statistics;
 use egg::{Id, Symbol};
 use ember_analysis::facts::{EGraph, Facts};
@@ -278,8 +278,7 @@ impl State<'_, '_> {
         let schedule = self.search.schedule.name;
         let best = |fetches: Fetches, k: usize| {
             let Search { goal, rates, .. } = *self.search;
-            let model =
-                Model { goal, rates, workload: &workload, fetches, pricing: Pricing::Choice };
+            let model = Model::for_choice(goal, rates, &workload, fetches);
             best(&model, &extract(egraph, self.root, &model, &limits), k, schedule)
         };
         // Estimates seldom rate prefetching worse than marshalling, although memory may limit both, the L2 may be too

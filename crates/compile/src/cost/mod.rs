@@ -138,6 +138,18 @@ impl CostModel<Node, Facts> for Model<'_> {
     }
 }
 
+impl<'a> Model<'a> {
+    /// Creates the model by which a search chooses among terms.
+    pub fn for_choice(
+        goal: Goal,
+        rates: &'a Rates,
+        workload: &'a Workload,
+        fetches: Fetches,
+    ) -> Model<'a> {
+        Model { goal, rates, workload, fetches, pricing: Pricing::Choice }
+    }
+}
+
 impl Model<'_> {
     /// Prices a term whose nodes are all in an e-graph.
     pub fn of_term(&self, egraph: &EGraph, term: &Term) -> Option<Summary> {

@@ -4,7 +4,7 @@
 use crate::show::Show;
 use egg::{Id, Language};
 use ember_analysis::facts::EGraph;
-use ember_compile::cost::{Fetches, Goal, Model, Pricing, Rates, Summary, Workload};
+use ember_compile::cost::{Fetches, Goal, Model, Rates, Summary, Workload};
 use ember_compile::groups::Plan;
 use ember_compile::pipeline::{Inputs, Options, store, watch};
 use ember_compile::search::Event;
@@ -78,13 +78,7 @@ fn of(
     (rates, workload): (&Rates, &Workload),
 ) -> Snapshot {
     let show = Show::new(egraph, root, words);
-    let model = Model {
-        goal: Goal::Decoupled,
-        rates,
-        workload,
-        fetches: Fetches::Each,
-        pricing: Pricing::Choice,
-    };
+    let model = Model::for_choice(Goal::Decoupled, rates, workload, Fetches::Each);
     let extraction = extract(egraph, root, &model, &Limits::default());
     let best = chosen(&extraction);
     let number = |id: &Id| usize::from(egraph.find(*id));

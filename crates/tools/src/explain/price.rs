@@ -1,7 +1,7 @@
 //! The cost of whole terms according to the cost model, if they are finished programs.
 
 use ember_analysis::facts::{EGraph, Facts};
-use ember_compile::cost::{Cost, Fetches, Goal, Model, Pricing, Rates};
+use ember_compile::cost::{Cost, Fetches, Goal, Model, Rates};
 use ember_compile::groups::Group;
 use ember_compile::pipeline::Inputs;
 use ember_compile::workload::Statistics;
@@ -49,13 +49,7 @@ impl<'a> Prices<'a> {
         egraph.rebuild();
         let workload = self.statistics.workload(&egraph);
         let (goal, rates) = (self.goal, &self.rates);
-        let model = Model {
-            goal,
-            rates,
-            workload: &workload,
-            fetches: Fetches::Each,
-            pricing: Pricing::Choice,
-        };
+        let model = Model::for_choice(goal, rates, &workload, Fetches::Each);
         let extraction = extract(&egraph, root, &model, &Limits::default());
         let summary = extraction.summary(*extraction.ranked().first()?);
         Some(Price { estimate: model.rank(summary), cost: summary.cost })

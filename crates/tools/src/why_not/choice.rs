@@ -13,7 +13,7 @@ use crate::show::Show;
 use crate::tuning::Tuning;
 use egg::{ENodeOrVar, Id};
 use ember_analysis::facts::EGraph;
-use ember_compile::cost::{Fetches, Goal, Model, Pricing, Rates};
+use ember_compile::cost::{Fetches, Goal, Model, Rates};
 use ember_compile::groups::{Chooser, ChosenGroup, Plan};
 use ember_compile::pipeline::{self, lower};
 use ember_compile::search::Candidate;
@@ -174,14 +174,7 @@ impl Fired<'_> {
             let Tuning { inputs, statistics, .. } = self.tuning;
             let workload = statistics.workload(&stage.egraph);
             let rates = Rates::of(&inputs.machine);
-            let (goal, fetches) = (self.goal(), Fetches::Each);
-            let model = Model {
-                goal,
-                rates: &rates,
-                workload: &workload,
-                fetches,
-                pricing: Pricing::Choice,
-            };
+            let model = Model::for_choice(self.goal(), &rates, &workload, Fetches::Each);
             let best = best_with(&stage.egraph, stage.root, &model, &marked);
             if marked.is_empty() && !last {
                 continue;
