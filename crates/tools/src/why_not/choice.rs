@@ -1,7 +1,7 @@
 //! Compares programs that contain a rule's results with the kept programs and the chosen one.
 
 use super::compare::{Told, resources};
-use super::forced::{Priced, Reach, best_with, made_by};
+use super::forced::{NotFound, Priced, Reach, best_with, made_by};
 use super::pruned::Given;
 use super::removed::Removed;
 use super::stage::{Subject, plural, report, times};
@@ -179,7 +179,10 @@ impl Fired<'_> {
             if marked.is_empty() && !last {
                 continue;
             }
-            let Some(best) = best else { return self.not_finished(stage, &marked, &model) };
+            let best = match best {
+                Ok(best) => best,
+                Err(why) => return self.not_finished(stage, &marked, &model, &why),
+            };
             let with: Vec<Term> = candidates
                 .iter()
                 .flat_map(|candidate| parts(&candidate.term, &stage.egraph, &marked))
@@ -202,7 +205,13 @@ impl Fired<'_> {
         made_by(egraph, self.subject.rule().name, &compiled, carried)
     }
 
-    fn not_finished(&self, stage: &Stage, made: &BTreeSet<Node>, model: &Model<'_>) -> Answer {
+    fn not_finished(
+        &self,
+        stage: &Stage,
+        made: &BTreeSet<Node>,
+        model: &Model<'_>,
+        why: &NotFound,
+    ) -> Answer {
         let rule = self.subject.rule();
         if let Some(ENodeOrVar::Var(_)) = rule.rhs.as_ref().last() {
             let text = format!(
@@ -215,6 +224,10 @@ impl Fired<'_> {
             Cause::NotFinished,
             format!("`{}` fired, and no finished program contains what it made, or what others made of it", rule.name),
         );
+        if !why.certain {
+            let text = "not all: some part has more forms than are looked at".to_owned();
+            answer.evidence.push(("programs", text));
+        }
         let show = Show::new(&stage.egraph, stage.root, self.subject.words);
         let signature = &self.subject.book.signature;
         let reach = Reach::new(&stage.egraph, stage.root, model, made);

@@ -69,19 +69,36 @@ pub(super) struct Priced {
     pub cost: Cost,
 }
 
-/// Returns the best program with a marked node in it, by the cost model.
+/// No program with a marked node was found.
+pub(super) struct NotFound {
+    /// True if there is none; otherwise a bound on the forms of a part may have hidden it.
+    pub certain: bool,
+}
+
+/// Returns the best program with a marked node in it, by the cost model. Of a part, few forms are looked at, and many if
+/// none of the few leads to a program.
 pub(super) fn best_with(
     egraph: &EGraph,
     root: Id,
     model: &Model<'_>,
     marked: &BTreeSet<Node>,
-) -> Option<Priced> {
+) -> Result<Priced, NotFound> {
     let forced = Forced { model, marked };
-    let limits = Limits { per_class: 24, ..Limits::default() };
-    let extraction = extract(egraph, root, &forced, &limits);
-    let best = *extraction.ranked().first()?;
-    let summary = &extraction.summary(best).summary;
-    Some(Priced { term: extraction.term(best), estimate: model.rank(summary), cost: summary.cost })
+    let mut certain = false;
+    for (per_class, per_node) in [(24, 256), (96, 2048)] {
+        let limits = Limits { per_class, per_node, ..Limits::default() };
+        let extraction = extract(egraph, root, &forced, &limits);
+        if let Some(best) = extraction.ranked().first() {
+            let summary = &extraction.summary(*best).summary;
+            let (term, estimate) = (extraction.term(*best), model.rank(summary));
+            return Ok(Priced { term, estimate, cost: summary.cost });
+        }
+        certain = !extraction.truncated;
+        if certain {
+            break;
+        }
+    }
+    Err(NotFound { certain })
 }
 
 /// The reach of marked nodes towards the program.
