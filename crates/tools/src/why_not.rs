@@ -67,7 +67,7 @@ pub enum Cause {
     Limit,
     /// Its result was known already.
     KnownAlready,
-    /// It fired, and no finished program contains its result.
+    /// It fired, and no finished program with its result was found.
     NotFinished,
     /// Its result was pruned when the best programs were kept.
     Pruned,

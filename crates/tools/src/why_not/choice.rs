@@ -181,7 +181,7 @@ impl Fired<'_> {
             }
             let best = match best {
                 Ok(best) => best,
-                Err(why) => return self.not_finished(stage, &marked, &model, &why),
+                Err(none) => return self.not_finished(stage, &marked, &model, &none),
             };
             let with: Vec<Term> = candidates
                 .iter()
@@ -210,7 +210,7 @@ impl Fired<'_> {
         stage: &Stage,
         made: &BTreeSet<Node>,
         model: &Model<'_>,
-        why: &NotFound,
+        none: &NotFound,
     ) -> Answer {
         let rule = self.subject.rule();
         if let Some(ENodeOrVar::Var(_)) = rule.rhs.as_ref().last() {
@@ -220,12 +220,19 @@ impl Fired<'_> {
             );
             return self.subject.answer(Cause::NotChosen, text);
         }
+        let contains = match none.certain {
+            true => "no finished program contains",
+            false => "no finished program was found that contains",
+        };
         let mut answer = self.subject.answer(
             Cause::NotFinished,
-            format!("`{}` fired, and no finished program contains what it made, or what others made of it", rule.name),
+            format!(
+                "`{}` fired, and {contains} what it made, or what others made of it",
+                rule.name
+            ),
         );
-        if !why.certain {
-            let text = "not all: some part has more forms than are looked at".to_owned();
+        if !none.certain {
+            let text = "not all were looked at: a part has too many forms".to_owned();
             answer.evidence.push(("programs", text));
         }
         let show = Show::new(&stage.egraph, stage.root, self.subject.words);

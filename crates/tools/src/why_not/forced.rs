@@ -75,8 +75,7 @@ pub(super) struct NotFound {
     pub certain: bool,
 }
 
-/// Returns the best program with a marked node in it, by the cost model. Of a part, few forms are looked at, and many if
-/// none of the few leads to a program.
+/// Returns the best program with a marked node in it, by the cost model.
 pub(super) fn best_with(
     egraph: &EGraph,
     root: Id,
@@ -84,21 +83,12 @@ pub(super) fn best_with(
     marked: &BTreeSet<Node>,
 ) -> Result<Priced, NotFound> {
     let forced = Forced { model, marked };
-    let mut certain = false;
-    for (per_class, per_node) in [(24, 256), (96, 2048)] {
-        let limits = Limits { per_class, per_node, ..Limits::default() };
-        let extraction = extract(egraph, root, &forced, &limits);
-        if let Some(best) = extraction.ranked().first() {
-            let summary = &extraction.summary(*best).summary;
-            let (term, estimate) = (extraction.term(*best), model.rank(summary));
-            return Ok(Priced { term, estimate, cost: summary.cost });
-        }
-        certain = !extraction.truncated;
-        if certain {
-            break;
-        }
-    }
-    Err(NotFound { certain })
+    let limits = Limits { per_class: 24, ..Limits::default() };
+    let extraction = extract(egraph, root, &forced, &limits);
+    let none = NotFound { certain: !extraction.truncated };
+    let best = *extraction.ranked().first().ok_or(none)?;
+    let summary = &extraction.summary(best).summary;
+    Ok(Priced { term: extraction.term(best), estimate: model.rank(summary), cost: summary.cost })
 }
 
 /// The reach of marked nodes towards the program.
