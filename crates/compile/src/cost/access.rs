@@ -49,7 +49,9 @@ impl Model<'_> {
         }
         self.bind(key, &mut body);
         body.cost.steps += 1.0;
-        body.cost = self.rates.settled(&body.cost) * self.trips(key);
+        body.cost = self.settled(&body.cost);
+        self.wait_for_lines(key, &mut body.passed, &body.cost);
+        body.cost = body.cost * self.trips(key);
         self.repeat(key, &[lo, hi], &mut body);
         body.callback_here = false;
         body.enclose(key);
@@ -66,7 +68,8 @@ impl Model<'_> {
         let bytes = operands.map(|s| s.element * s.lanes).sum::<f64>();
         // A walk has popped more than a line by its end.
         let popped = if summary.walks { f64::INFINITY } else { bytes };
-        summary.cost = summary.cost + self.rates.callback(popped);
+        self.compute_addresses(&mut summary, None);
+        summary.cost = self.called(&summary.cost, popped);
         summary.callback_here = true;
         summary
     }
@@ -82,7 +85,7 @@ impl Model<'_> {
         summary.cost.energy += self.rates.llc_energy;
         // The access unit writes through the same port as the queue.
         summary.cost.queue_bytes += address.bytes();
-        summary.cost = summary.cost + self.rates.write_back(address.written());
+        summary.cost = summary.cost + self.written_back(address.written());
         summary.admissible().then_some(summary)
     }
 
@@ -99,7 +102,7 @@ impl Model<'_> {
             Form::Root { name, .. } => Some(term.tensor(name.id)),
             Form::View { address, view: View::ReadOnly } => Some(address.summary.clone()),
             Form::View { address, view: View::At(index) } => {
-                Some(term.indexed(address.summary, index.summary))
+                Some(self.indexed(term, address.summary, index.summary))
             }
             Form::Spread { lanes, x, below: Some(below) } => Some(term.run(lanes, x, below)),
             Form::Spread { lanes, x, below: None } => term.broadcast(lanes, x),
@@ -169,6 +172,7 @@ impl Model<'_> {
             ..StreamUse::default()
         });
         summary.streams.insert(summary.key, StreamUse { marshalled: true, ..stream });
+        self.define(&mut summary, popped.key);
         summary.tensor = None;
         summary
     }

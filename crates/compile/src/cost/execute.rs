@@ -29,7 +29,7 @@ impl Model<'_> {
             }
             Form::Write { op: None, address, .. } => {
                 let mut summary = self.write(term, address.summary)?;
-                let memory = self.rates.write_back(address.summary.written());
+                let memory = self.written_back(address.summary.written());
                 self.access_memory(&mut summary, address.summary, true, memory);
                 Some(summary)
             }
@@ -49,7 +49,7 @@ impl Model<'_> {
             Form::Root { name, .. } => Some(term.tensor(name.id)),
             Form::View { address, view: View::ReadOnly } => Some(address.summary.clone()),
             Form::View { address, view: View::At(index) } => {
-                Some(term.indexed(address.summary, index.summary))
+                Some(self.indexed(term, address.summary, index.summary))
             }
             Form::Spread { lanes, x, below: Some(below) } => Some(term.run(lanes, x, below)),
             Form::Loaded { address, early } => match early {
@@ -59,7 +59,7 @@ impl Model<'_> {
             },
             Form::Spread { lanes, x, below: None } => {
                 let mut summary = term.broadcast(lanes, x)?;
-                summary.cost = summary.cost + self.rates.vector(1.0);
+                summary.cost = summary.cost + self.spread(x.summary);
                 Some(summary)
             }
             Form::Carried { to: Some(_), .. } => self.conversion(term),
@@ -113,12 +113,17 @@ impl Model<'_> {
         let registers = self.rates.registers(address.bytes());
         summary.touched.extend(address.tensor);
         summary.cost = summary.cost + self.rates.operations(registers);
+        if self.is_finished_program() {
+            summary.cost.stored += registers;
+        }
+        self.reach(&mut summary, address);
         summary.admissible().then_some(summary)
     }
 
     /// Prices a load of the execute unit, or of the only core.
     fn load(&self, address: &Summary) -> Summary {
-        let mut summary = address.clone();
+        // A value that is loaded moves along no variable.
+        let mut summary = Summary { stride: None, row: None, whole: false, ..address.clone() };
         summary.touched.extend(address.tensor);
         summary.cost = summary.cost + self.rates.load(address.bytes());
         let misses = self.misses(address);
@@ -129,15 +134,11 @@ impl Model<'_> {
         } else {
             (address.bytes() / self.rates.line_bytes).max(1.0)
         };
-        let exposed = match self.pricing {
-            Pricing::Program if address.lanes > 1.0 => self.rates.exposed_line,
-            _ => self.rates.exposed_latency,
-        };
         let memory = Cost {
-            execute: lines * misses * exposed,
             dram_bytes: lines * misses * self.rates.line_bytes,
-            ..Cost::default()
+            ..self.missed(address, lines, misses)
         };
+        self.reach(&mut summary, address);
         self.access_memory(&mut summary, address, false, memory);
         if self.goal == Goal::Coupled {
             summary.loads.push(Load {
@@ -172,6 +173,7 @@ impl Model<'_> {
         let mut summary = Summary::merge(term.operands)?;
         summary.touched.extend(address.tensor);
         (summary.element, summary.lanes) = (address.element, address.lanes);
+        self.reach(&mut summary, address);
         self.prefetch(term, ahead, &mut summary);
         Some(summary)
     }
@@ -244,16 +246,23 @@ impl Model<'_> {
                 body.cost.execute += (1.0 - load.part) * self.rates.exposed_llc;
             }
         }
+        self.compute_addresses(&mut body, Some(key));
         let iteration = body.cost + self.rates.operations(2.0);
-        let mut settled = self.rates.settled(&iteration);
+        let mut settled = self.settled(&iteration);
         // An element that every iteration accumulates into is loaded only after the iteration before has stored it. In
         // loops further out, the loops inside hide that.
         let chains = std::mem::take(&mut body.chains);
         let mut written = 0.0;
         for (_, bytes) in chains.iter().filter(|(variables, _)| !variables.contains(&key)) {
-            settled.execute = settled.execute.max(self.rates.accumulation);
+            let waits = self.chained(self.rates.accumulation, &iteration, self.trips(key));
+            settled.execute = settled.execute.max(waits);
             written += bytes;
         }
+        if folded.is_some() && self.is_finished_program() {
+            let waits = self.chained(self.rates.fold_latency, &iteration, self.trips(key));
+            settled.execute = settled.execute.max(waits);
+        }
+        self.wait_for_lines(key, &mut body.passed, &settled);
         body.cost = settled * self.trips(key) + self.rates.write_back(written);
         let (first, last) = access.unwrap_or((lo, hi));
         self.repeat(key, &[lo, hi, first, last], &mut body);
@@ -288,8 +297,10 @@ impl Model<'_> {
     fn fold(&self, body: &Summary) -> Option<Summary> {
         let mut folded = body.clone();
         folded.cost = folded.cost + self.arithmetic(body, 1.0);
-        let waits = self.rates.fold_latency * self.rates.vector_ports;
-        folded.cost.vector = folded.cost.vector.max(waits);
+        if !self.is_finished_program() {
+            let waits = self.rates.fold_latency * self.rates.vector_ports;
+            folded.cost.vector = folded.cost.vector.max(waits);
+        }
         Some(folded)
     }
 }

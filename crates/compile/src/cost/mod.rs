@@ -8,6 +8,7 @@
 mod access;
 mod execute;
 mod few;
+mod finished;
 mod floor;
 mod product;
 mod summary;
@@ -15,6 +16,7 @@ mod term;
 mod vector;
 
 pub use few::Few;
+pub use finished::Finished;
 pub use floor::floor;
 pub(crate) use summary::identity;
 pub use summary::{Load, Passed, StreamUse, Streams, Summary};
@@ -29,8 +31,8 @@ use ember_language::rules::{Kind, Unit};
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Price;
 use ember_values::primitive::form::{Form, Number, Operation};
+use finished::is_found;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::rc::Rc;
 use term::{Operand, Priced};
 
 /// The statistics of the data for the loops and loads of a program.
@@ -266,7 +268,9 @@ impl Model<'_> {
         let passed = Passed::new(tensor, written, !written);
         summary.pass(&match (program, written) {
             (true, true) => Passed { kept: cost, scope: address.variables(), ..passed },
-            (true, false) => Passed { cost, scope: address.variables(), ..passed },
+            (true, false) => {
+                Passed { cost, scope: address.variables(), run: self.run(address), ..passed }
+            }
             (false, _) => Passed { cost, ..passed },
         });
     }
@@ -300,6 +304,7 @@ impl Model<'_> {
             // What does not depend on the variable is one place in all iterations.
             let moves = passed.scope.contains(&key);
             let times = if moves { trips } else { 1.0 };
+            passed.run.lines *= times;
             // Where a loop begins decides which places it reaches.
             if moves {
                 passed.looped = true;
@@ -313,9 +318,13 @@ impl Model<'_> {
     fn prefetch(&self, term: &Priced<'_>, ahead: Operand<'_>, summary: &mut Summary) {
         let Operand { id: place, summary: ahead } = ahead;
         summary.identify(term.info.name.as_str(), &[ahead]);
+        let known = || self.workload.past_l2.get(&ahead.tensor?).copied();
+        let through_l2 = if self.is_finished_program() { known() } else { None };
+        self.define(summary, summary.key);
         summary.streams.insert(
             summary.key,
             StreamUse {
+                through_l2,
                 scope: ahead.stream_scope.clone(),
                 element: ahead.element,
                 lanes: ahead.lanes,
@@ -333,14 +342,19 @@ impl Model<'_> {
     /// Closes the scope of an access loop over a body, and pays for the streams that the loop binds.
     fn bind(&self, key: Id, body: &mut Summary) {
         let mut widest = 8.0f64;
-        let paid = body.streams.take(|stream| stream.scope.contains(&key));
+        let mut paid = body.streams.take(|stream| stream.scope.contains(&key));
+        // Equal streams have one place; the order of a choice does not matter.
+        if let Some(finished) = &body.finished {
+            paid.sort_by_key(|(key, _)| finished.place(*key));
+        }
+        let paid: Vec<&StreamUse> = paid.iter().map(|(_, stream)| stream.as_ref()).collect();
         for stream in paid.iter().filter(|s| s.marshalled) {
             widest = widest.max((stream.element * stream.lanes).min(self.rates.line_bytes));
         }
         let mut fetched = 0.0;
         for (at, stream) in paid.iter().enumerate() {
             let mut streamed = self.stream_cost(stream, Some(key));
-            if self.pricing == Pricing::Program && is_found(&paid, at) {
+            if self.is_finished_program() && is_found(&paid, at) {
                 streamed.dram_bytes = 0.0;
             }
             body.cost = body.cost + streamed + self.hand_over(stream, widest);
@@ -404,6 +418,9 @@ impl Model<'_> {
             };
             let fetched = stream.misses * self.rates.line_bytes * self.rates.dram_energy;
             cost.energy += lines * (found + fetched);
+            if self.is_finished_program() {
+                cost.llc_bytes += lines * stream.through_l2.unwrap_or(1.0) * self.rates.line_bytes;
+            }
         }
         cost
     }
@@ -437,12 +454,7 @@ impl Model<'_> {
             ..StreamUse::default()
         };
         describe(&mut stream);
+        self.define(summary, summary.key);
         summary.streams.insert(summary.key, stream);
     }
-}
-
-/// Returns true if a load of an iteration finds in a cache what an earlier one of the same place has asked for.
-fn is_found(streams: &[Rc<StreamUse>], at: usize) -> bool {
-    let same = |other: &&Rc<StreamUse>| other.loads && other.place == streams[at].place;
-    streams[..at].iter().any(|other| same(&other)) && streams.iter().filter(same).any(|s| s.stays)
 }

@@ -1,6 +1,7 @@
 //! The summary of a candidate that extraction keeps: cost, scope, shared streams and effects.
 
 use super::few::Few;
+use super::finished::{Finished, Run};
 use super::vector::Cost;
 use egg::{Id, Symbol};
 use ember_language::term::Node;
@@ -80,12 +81,12 @@ impl Streams {
     }
 
     /// Removes and returns the streams that satisfy a condition.
-    pub fn take(&mut self, of: impl Fn(&StreamUse) -> bool) -> Vec<Rc<StreamUse>> {
+    pub fn take(&mut self, of: impl Fn(&StreamUse) -> bool) -> Vec<(u64, Rc<StreamUse>)> {
         let mut taken = Vec::new();
-        self.0.retain(|(_, stream)| {
+        self.0.retain(|(key, stream)| {
             let takes = of(stream);
             if takes {
-                taken.push(stream.clone());
+                taken.push((*key, stream.clone()));
             }
             !takes
         });
@@ -156,13 +157,15 @@ pub struct Passed {
     pub scope: Few<Id>,
     /// True if it is that of all iterations of a loop that its place depends on; for finished programs.
     pub looped: bool,
+    /// What the core reads itself in each run of neighbouring lines; for finished programs.
+    pub run: Run,
 }
 
 impl Passed {
     /// Returns the traffic of a tensor that is written, read or both, without a cost.
     pub fn new(tensor: Symbol, written: bool, read: bool) -> Passed {
         let (cost, kept, scope) = (Cost::default(), Cost::default(), Few::new());
-        Passed { tensor, written, read, cost, kept, scope, looped: false }
+        Passed { tensor, written, read, cost, kept, scope, looped: false, run: Run::default() }
     }
 
     /// Returns true if something is added to elements of the tensor that another statement has written first.
@@ -179,6 +182,7 @@ impl Passed {
         self.written |= other.written;
         self.read |= other.read;
         self.looped |= other.looped;
+        self.run.unite(&other.run);
         self.scope.unite(&other.scope);
     }
 
@@ -242,6 +246,8 @@ pub struct Summary {
     pub share: f64,
     /// True if the term is a number or a symbolic size.
     pub literal: bool,
+    /// What only matters to the price of a finished program.
+    pub finished: Option<Box<Finished>>,
 }
 
 impl Summary {
@@ -272,6 +278,7 @@ impl Summary {
             row: None,
             share: 1.0,
             literal: false,
+            finished: None,
         }
     }
 
@@ -318,6 +325,9 @@ impl Summary {
         self.callback_here |= other.callback_here;
         self.stored.unite(&other.stored);
         self.touched.unite(&other.touched);
+        if let Some(other) = &other.finished {
+            self.finished.get_or_insert_default().absorb(other);
+        }
     }
 
     /// Adds an accumulation by the variables in its address; accumulations at the same elements are one.

@@ -95,7 +95,10 @@ impl<'a> Priced<'a> {
 
     /// Prices a constant on one of the units.
     pub fn constant(&self, number: Operand<'_>) -> Option<Summary> {
-        number.summary.literal.then(|| Summary { element: 8.0, ..Summary::passive(&[]) })
+        let dtype = self.egraph[number.id].data.dtype;
+        let element = dtype.map_or(8.0, |dtype| dtype.bits() as f64 / 8.0);
+        let literal = number.summary.literal;
+        literal.then(|| Summary { element, literal, ..Summary::passive(&[]) })
     }
 
     /// Returns the operands combined, or a summary without cost if they cannot be combined.

@@ -37,6 +37,15 @@ pub struct Cost {
     pub dram_bytes: f64,
     /// Energy in picojoules.
     pub energy: f64,
+    /// Registers stored to memory. This and the components below are counted for finished programs alone, and no choice
+    /// is made by them.
+    pub stored: f64,
+    /// Bytes from the last-level cache.
+    pub llc_bytes: f64,
+    /// Micro-operations that loops enclose.
+    pub enclosed: f64,
+    /// Lines from DRAM that the execute unit asks for itself, as long as no loop moves them.
+    pub missed: f64,
 }
 
 impl Cost {
@@ -52,7 +61,7 @@ impl Cost {
 }
 
 impl Cost {
-    /// Returns the components in the order of the fields.
+    /// Returns the components by which choices are made, in the order of the fields.
     fn components(&self) -> [f64; 14] {
         [
             self.steps,
@@ -100,6 +109,10 @@ impl Add for Cost {
             queue_bytes: self.queue_bytes + other.queue_bytes,
             dram_bytes: self.dram_bytes + other.dram_bytes,
             energy: self.energy + other.energy,
+            stored: self.stored + other.stored,
+            llc_bytes: self.llc_bytes + other.llc_bytes,
+            enclosed: self.enclosed + other.enclosed,
+            missed: self.missed + other.missed,
         }
     }
 }
@@ -123,15 +136,16 @@ impl Mul<f64> for Cost {
             queue_bytes: self.queue_bytes * by,
             dram_bytes: self.dram_bytes * by,
             energy: self.energy * by,
+            stored: self.stored * by,
+            llc_bytes: self.llc_bytes * by,
+            enclosed: self.enclosed * by,
+            missed: self.missed * by,
         }
     }
 }
 
 /// The misses that a full window of scalar code keeps in flight.
 const OVERLAPPING: f64 = 4.0;
-
-/// The latency of a memory that is kept busy, as a multiple of that of an idle one.
-const LOADED: f64 = 2.0;
 
 /// The rates and prices of the machine that estimates need.
 #[derive(Clone, Debug, PartialEq)]
@@ -152,6 +166,16 @@ pub struct Rates {
     pub product_startup: f64,
     /// Loads per cycle.
     pub load_ports: f64,
+    /// Stores per cycle.
+    pub store_ports: f64,
+    /// Micro-operations between the first that has not ended and the last that has begun.
+    pub window: f64,
+    /// Misses that the core keeps in flight.
+    pub misses: f64,
+    /// Cycles to memory and back, if it is not busy.
+    pub latency: f64,
+    /// Lines that the core's prefetcher asks for once it follows a stream.
+    pub expected: f64,
     /// Micro-operations per register of an exponential.
     pub exponential: f64,
     /// Cycles from one step of a fold to the next.
@@ -168,14 +192,15 @@ pub struct Rates {
     pub traversal: f64,
     /// Cycles that a load of the execute unit waits for DRAM, in addition to the cycles that its window hides.
     pub exposed_latency: f64,
-    /// Cycles that a vector load of the execute unit waits for each line from DRAM, with as many misses in flight as the
-    /// core can keep.
-    pub exposed_line: f64,
     /// Cycles that a load of the execute unit waits for the last level cache, in addition to the cycles that its window
     /// hides.
     pub exposed_llc: f64,
     /// Bytes per cycle from the core's L2.
     pub l2_rate: f64,
+    /// Bytes per cycle from the last-level cache.
+    pub llc_rate: f64,
+    /// Bytes of the core's share of the last-level cache.
+    pub llc_bytes: f64,
     /// Bytes per cache line.
     pub line_bytes: f64,
     /// Line requests per cycle of the access unit.
@@ -212,6 +237,11 @@ impl Rates {
             product_latency: machine.matrix.product_latency as f64,
             product_startup: machine.matrix.startup_cycles as f64,
             load_ports: core.load_ports as f64,
+            store_ports: core.store_ports as f64,
+            window: core.rob as f64,
+            misses: core.mshrs as f64,
+            latency: (machine.l2.latency + machine.llc.latency + machine.cycles(unloaded)) as f64,
+            expected: core.prefetch_lines as f64,
             exponential: core.exp_uops as f64,
             fold_latency: core.float_add_latency as f64,
             accumulation: (core.forward_latency + core.float_add_latency) as f64,
@@ -220,9 +250,10 @@ impl Rates {
             token: machine.access.token_cycles as f64,
             traversal: machine.access.traversal_cycles as f64,
             exposed_latency: machine.cycles(unloaded) as f64 / OVERLAPPING,
-            exposed_line: machine.cycles(unloaded) as f64 * LOADED / core.mshrs as f64,
             exposed_llc: machine.llc.latency as f64 / OVERLAPPING,
             l2_rate: machine.l2.bytes_per_cycle as f64,
+            llc_bytes: machine.llc_share() as f64,
+            llc_rate: machine.llc.bytes_per_cycle as f64,
             line_bytes: machine.dram.line_bytes as f64,
             requests: machine.access.requests_per_cycle as f64,
             queue_rate: machine.queue.write_bytes_per_cycle as f64,
@@ -297,9 +328,10 @@ impl Rates {
             cost.issued / self.issue_width,
             cost.vector / self.vector_ports,
             cost.loaded / self.load_ports,
+            cost.stored / self.store_ports,
         ];
         let execute = cost.execute + ports.into_iter().fold(0.0, f64::max);
-        Cost { execute, issued: 0.0, vector: 0.0, loaded: 0.0, ..*cost }
+        Cost { execute, issued: 0.0, vector: 0.0, loaded: 0.0, stored: 0.0, ..*cost }
     }
 
     /// Returns the cycles for which a cost occupies each resource.
@@ -309,7 +341,7 @@ impl Rates {
         let unaided = cost.unannounced * self.exposed_latency;
         [
             ("traversal", cost.steps),
-            ("requests", cost.lines / self.requests),
+            ("requests", (cost.lines / self.requests).max(cost.llc_bytes / self.llc_rate)),
             ("execute", cost.execute + unaided),
             ("L2", cost.l2_bytes / self.l2_rate),
             ("queue", cost.marshal + cost.queue_bytes / self.queue_rate),
