@@ -255,7 +255,8 @@ fn independent(model: &Model) -> Checked<String> {
             let help = "of such an operation it is not known which rows depend on each other";
             return refuse(target.span, label, help);
         }
-        let scatters = |expr: &Expr| matches!(expr.kernel(), Some(Kernel::Scatter(_)));
+        let scatters =
+            |expr: &Expr| matches!(expr.kernel(), Some(Kernel::Scatter(_) | Kernel::Columns));
         if statement.value.walk().any(|expr| scatters(expr) && divided(expr)) {
             let label = format!("adds to rows among the `{size}` that are divided, in any order");
             return refuse(target.span, label, help);

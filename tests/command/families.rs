@@ -10,9 +10,12 @@ use fastrand::Rng;
 use itertools::Itertools;
 
 /// The outputs of each family, computed from [`INPUTS`].
-const FAMILIES: [&str; 16] = [
+const FAMILIES: [&str; 19] = [
     "(output out (emb.spmm x i o v))",
     "(output out (emb.sddmm x x i o))",
+    "(output out (emb.spmm_csc x y i o v))",
+    "(output out (emb.scatter_add x i (nn.zip_rows mul (emb.gather y i) v)))",
+    "(output out (nn.row_sum (nn.mul (emb.gather x i) (emb.gather y i))))",
     "(output out (emb.mp identity x x i o))",
     "(output out (emb.mp relu x x i o))",
     "(output out (emb.mp sigmoid x x i o))",

@@ -23,6 +23,7 @@
 mod lines;
 mod operations;
 mod spared;
+mod sparse;
 
 use ember_model::data::Instance;
 use ember_model::{Applied, Expr, Kind, Model, Op, Statement, TensorId};
@@ -248,6 +249,7 @@ impl Counter<'_> {
                 let rows = self.edges(call, 4)?;
                 return Some(rows.saturating_mul(self.width(call.value("right")?)));
             }
+            Kernel::Columns => self.columns(call)?,
             Kernel::Triples => {
                 for (table, indices) in
                     [("entities", "heads"), ("relations", "rels"), ("entities", "tails")]
@@ -409,25 +411,6 @@ impl Counter<'_> {
         self.operate(operations.saturating_mul(row));
         self.lookups(table, indices, &rows, Use::Computed)?;
         Some(filled.saturating_mul(self.width(table)))
-    }
-
-    /// Counts the products of edges, with this many operations per register of a row, and returns the number of rows
-    /// with edges.
-    fn edges(&mut self, call: &Applied, operations: u64) -> Option<u64> {
-        let (indices, offsets) = (call.stored("indices")?, call.stored("offsets")?);
-        let (left, right) = (call.value("left")?, call.value("right")?);
-        self.whole(indices);
-        self.whole(offsets);
-        let (edges, ends) = (self.positions(indices)?, self.positions(offsets)?);
-        let own: Vec<u64> =
-            (0u64..).zip(ends.windows(2)).filter(|(_, e)| e[0] < e[1]).map(|(r, _)| r).collect();
-        let n = edges.len() as u64;
-        let each = self.registers(right.dtype, n.saturating_mul(self.width(right)));
-        let first = n + if operations > 2 { own.len() as u64 } else { 0 };
-        self.operate(each.saturating_mul(operations).saturating_sub(first));
-        self.lookups(right, indices, &edges, Use::Computed)?;
-        self.lookups(left, offsets, &own, Use::InOrder)?;
-        Some(own.len() as u64)
     }
 
     /// Counts multiply-adds; one of binary64 counts as four of binary32.

@@ -1,6 +1,7 @@
 //! Statements that write whole tensors: outputs, and parts of outputs.
 
 use super::error::Fault;
+use super::eval::grow;
 use super::op::At;
 use super::tensors::Whole;
 use super::{Error, Interpreter};
@@ -79,19 +80,21 @@ impl Interpreter {
             }
             Kernel::Edges | Kernel::Spread => {
                 let [offsets] = self.named(&op, ["offsets"])?;
-                let entries = expected.first().copied().unwrap_or(0);
-                let mut end = 0;
-                let rows = self.extent_of(&self.extents(offsets)?, 0)?.saturating_sub(1);
-                for row in 0..rows {
-                    let (lo, hi) = self.lookups(offsets, row)?;
-                    if lo != end || hi < lo {
-                        return Err(Error::Offsets(entries).into());
-                    }
-                    end = hi;
+                self.divides(offsets, expected.first().copied().unwrap_or(0))?;
+            }
+            Kernel::Columns => {
+                let [offsets, indices, weights, right] =
+                    self.named(&op, ["offsets", "indices", "weights", "right"])?;
+                let entries = self.extents(indices)?;
+                self.divides(offsets, self.extent_of(&entries, 0)?)?;
+                let columns = self.extent_of(&self.extents(offsets)?, 0)?.saturating_sub(1);
+                let width = self.extent_of(expected, 1)?;
+                self.has_shape(right, &[columns, width])?;
+                let numbers = self.extents(weights)?;
+                if numbers != entries {
+                    return Err(Error::Shape { expected: entries, found: numbers }.into());
                 }
-                if end != entries {
-                    return Err(Error::Offsets(entries).into());
-                }
+                self.names_rows(indices, expected)?;
             }
             Kernel::Product { transposed } => {
                 let [a, b] = self.named(&op, ["a", "b"])?;
@@ -100,29 +103,51 @@ impl Interpreter {
                 if let Some(scratch) = op.named("scratch") {
                     let extents = self.extents(scratch)?;
                     self.has_shape(b, &extents)?;
+                    grow(|| self.demand(b, &extents))?;
                 }
             }
             Kernel::Scatter(_) => {
                 let [indices, rows] = self.named(&op, ["indices", "rows"])?;
                 let [added, own] = [self.extents(indices)?, self.shape(rows)?];
-                let (entries, table) = (self.extent_of(&added, 0)?, self.extent_of(expected, 0)?);
+                let entries = self.extent_of(&added, 0)?;
                 if own.first() != Some(&entries) || own.get(1) != expected.get(1) {
                     return Err(Error::Shape { expected: expected.to_vec(), found: own }.into());
                 }
-                for l in 0..entries {
-                    let row = self.stored_at(indices, &[l])?;
-                    let row = self.integer(row)?;
-                    if !(0..table).contains(&row) {
-                        return Err(
-                            Error::Shape { expected: expected.to_vec(), found: vec![row] }.into()
-                        );
-                    }
-                }
+                self.names_rows(indices, expected)?;
             }
             Kernel::Blocks | Kernel::Triangle | Kernel::Merge => {}
             _ => return Ok(()),
         }
         if passes_messages { Ok(()) } else { self.has_shape(from, expected) }
+    }
+
+    /// Checks that offsets rise from 0 to the number of entries that they divide.
+    fn divides(&mut self, offsets: At, entries: i64) -> Result<(), Fault> {
+        let mut end = 0;
+        let segments = self.extent_of(&self.extents(offsets)?, 0)?.saturating_sub(1);
+        for segment in 0..segments {
+            let (lo, hi) = self.lookups(offsets, segment)?;
+            if lo != end || hi < lo {
+                return Err(Error::Offsets(entries).into());
+            }
+            end = hi;
+        }
+        if end == entries { Ok(()) } else { Err(Error::Offsets(entries).into()) }
+    }
+
+    /// Checks that indices are those of rows of an output.
+    fn names_rows(&mut self, indices: At, expected: &[i64]) -> Result<(), Fault> {
+        let entries = self.extent_of(&self.extents(indices)?, 0)?;
+        let rows = self.extent_of(expected, 0)?;
+        for l in 0..entries {
+            let row = self.stored_at(indices, &[l])?;
+            let row = self.integer(row)?;
+            if !(0..rows).contains(&row) {
+                let expected = expected.to_vec();
+                return Err(Error::Shape { expected, found: vec![row] }.into());
+            }
+        }
+        Ok(())
     }
 
     /// Checks the extents of a tensor.

@@ -73,7 +73,7 @@ impl Interpreter {
             Kernel::Triples => "entities",
             Kernel::Zip(_) | Kernel::Product { .. } => "a",
             Kernel::Segments(_) | Kernel::Spread => "values",
-            Kernel::Scatter(_) => "table",
+            Kernel::Scatter(_) | Kernel::Columns => "table",
             _ => "x",
         };
         let [of] = self.named(&op, [of])?;
@@ -158,7 +158,7 @@ impl Interpreter {
                 let [values] = self.named(op, ["values"])?;
                 self.extents(values)
             }
-            Kernel::Scatter(_) => {
+            Kernel::Scatter(_) | Kernel::Columns => {
                 let [table] = self.named(op, ["table"])?;
                 self.shape(table)
             }

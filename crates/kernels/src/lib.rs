@@ -171,6 +171,7 @@ pub fn run<T: Number, O: Operands>(
         Kernel::Segments(op) => run.segments(op),
         Kernel::Spread => run.spread(),
         Kernel::Scatter(op) => run.scatter(op),
+        Kernel::Columns => run.column_by_column(),
         Kernel::Lowered => Err(run.operands.missing()),
     }
 }

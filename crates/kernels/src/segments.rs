@@ -68,4 +68,38 @@ impl<T: Number, O: Operands> Run<'_, T, O> {
         self.out.iter_mut().zip(sums).for_each(|(x, sum)| *x = T::total(sum));
         Ok(())
     }
+
+    /// Adds the products of a sparse matrix's columns with rows of the right side to a row of a table, entry by entry.
+    pub(super) fn column_by_column(&mut self) -> Result<(), O::Error> {
+        let [row] = self.indices()?;
+        let [offsets, indices] =
+            [self.operands.needed("offsets")?, self.operands.needed("indices")?];
+        let [weights, right] = [self.operands.needed("weights")?, self.operands.needed("right")?];
+        self.same("table")?;
+        let mut sums: Vec<T::Sum> = self.out.iter().map(|x| T::start(*x)).collect();
+        let mut product = vec![T::ZERO; self.out.len()];
+        for l in self.operands.holders(indices, row)? {
+            let column = self.segment_of(offsets, l)?;
+            self.read(right, &[column], self.first, &mut product)?;
+            let weight = self.one(weights, &[], l)?;
+            product.iter_mut().for_each(|x| *x = weight.mul(*x));
+            sums.iter_mut().zip(&product).for_each(|(sum, x)| T::accumulate(sum, *x));
+        }
+        self.out.iter_mut().zip(sums).for_each(|(x, sum)| *x = T::total(sum));
+        Ok(())
+    }
+
+    /// The segment of an element, by bisection: the last one that starts at or before it.
+    fn segment_of(&mut self, offsets: O::Operand, element: i64) -> Result<i64, O::Error> {
+        let ends = self.operands.extents(offsets)?.first().copied().unwrap_or(0);
+        let (mut low, mut high) = (0, ends.saturating_sub(1));
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            match self.operands.position(offsets, &[middle])? <= element {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        Ok(low)
+    }
 }

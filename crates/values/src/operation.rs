@@ -165,6 +165,9 @@ pub enum Kernel {
     Spread,
     /// The `table` with each of the `rows` combined into the row that `indices` names, in order.
     Scatter(Combined),
+    /// The `table` plus each row of `right`, times each of the `weights` of its column, which `offsets` divide by columns.
+    /// Products are added to the rows that `indices` name, in order.
+    Columns,
     /// The meaning that lowering rules give an operation of a rule file.
     Lowered,
 }
@@ -294,7 +297,7 @@ const fn written_as(
 
 /// All operations, the embedding bag first.
 #[rustfmt::skip]
-pub static OPERATIONS: [Operation; 44] = [
+pub static OPERATIONS: [Operation; 45] = [
     row("emb.bag", &[word("mode", &MODES), TABLE, INDICES, OFFSETS, WEIGHTS], Kernel::Rows, Element::Dear),
     row("emb.gather", &[TABLE, INDICES], Kernel::Rows, Element::Dear),
     written_as(&[3, 1, 0, 2], "emb.spmm",
@@ -378,6 +381,11 @@ pub static OPERATIONS: [Operation; 44] = [
         &[operand("table", "TABLE", "a table", Role::Tensor(2..=2, Reads::Once)), INDICES,
           operand("rows", "ROWS", "rows to combine", Role::Tensor(2..=2, Reads::Once))],
         Kernel::Scatter(Combined::Maximum), Element::Whole),
+    written_as(&[0, 4, 2, 1, 3], "emb.spmm_csc",
+        &[operand("table", "TABLE", "a table", Role::Tensor(2..=2, Reads::Once)), OFFSETS, INDICES,
+          stored("weights", "VALUES", "values", 1..=1),
+          operand("right", "RIGHT", "the right side", Role::Tensor(2..=2, Reads::Often))],
+        Kernel::Columns, Element::Whole),
 ];
 
 const fn matrix(name: &'static str, phrase: &'static str) -> Operand {

@@ -310,6 +310,7 @@ impl Reader {
             Kernel::Segments(_) => segments::fold(self, &form),
             Kernel::Spread => segments::spread(self, &form),
             Kernel::Scatter(_) => segments::scatter(self, &form),
+            Kernel::Columns => sparse::columns(self, &form),
             Kernel::Lowered => lowered::result(self, &form),
         }?;
         let Form { operation, span, arguments, .. } = form;

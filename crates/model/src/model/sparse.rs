@@ -63,6 +63,22 @@ pub(super) fn edges(reader: &mut Reader, form: &Form) -> Result {
     Some((left.dtype, vec![bags, right.shape[1].clone()]))
 }
 
+/// Checks products of a matrix that is stored by columns, which are added to a table. The right side has one row per column.
+pub(super) fn columns(reader: &mut Reader, form: &Form) -> Result {
+    let ((table, table_item), (right, right_item)) = (form.tensor("table")?, form.tensor("right")?);
+    let ((indices, _), (weights, item)) = (form.tensor("indices")?, form.tensor("weights")?);
+    let bags = bags(reader, form)??;
+    reader.computable(table_item, form.name, &table)?;
+    reader.same_type(right_item, ("the right side", &right), ("the table", table.dtype))?;
+    reader.same_type(item, ("values", &weights), ("the table", table.dtype))?;
+    let columns = ("columns of the right side", &right.shape[1]);
+    reader.same_extent(right_item.span, columns, ("those of the table", &table.shape[1]))?;
+    let rows = ("rows of the right side", &right.shape[0]);
+    reader.same_extent(right_item.span, rows, ("columns that offsets define", &bags))?;
+    reader.same_extent(item.span, ("values", &weights.shape[0]), ("indices", &indices.shape[0]))?;
+    Some((table.dtype, table.shape))
+}
+
 /// Checks scores of triples.
 pub(super) fn triples(reader: &mut Reader, form: &Form) -> Result {
     let (entities, item) = form.tensor("entities")?;

@@ -93,6 +93,9 @@ impl Model {
             Kernel::Fold(_) | Kernel::Mean => all("x"),
             Kernel::Segments(_) => all("values"),
             Kernel::Scatter(_) => all("table").saturating_add(all("rows")),
+            Kernel::Columns => {
+                all("table").saturating_add(all("indices").saturating_mul(columns("right")))
+            }
             Kernel::Product { .. } => {
                 let columns = expr.shape.last().map_or(0, |n| product(std::slice::from_ref(n)));
                 all("a").saturating_mul(columns)

@@ -1,0 +1,5 @@
+(model m (input x f32 (c 4)) (input y f32 (r 4)) (input z f64 (r 4)) (input u f32 (r 3)) (input v f32 (n)) (input w f32 (k))
+  (input i i64 (n)) (input j i64 (k)) (input o i64 (c+1)) (input p i64 (c))
+  (output a (emb.spmm_csc z x i o v)) (output b (emb.spmm_csc u x i o v)) (output d (emb.spmm_csc y y i o v))
+  (output e (emb.spmm_csc y x i o w)) (output f (emb.spmm_csc y x i p v)) (output g (emb.spmm_csc y x i o))
+  (output h (emb.spmm_coo y x i j v)) (output l (emb.sddmm_csc x y i o)) (output q (emb.sddmm_coo u x i i)))
