@@ -77,6 +77,9 @@ impl Summary {
                 self.table()
             ),
         };
+        if let Some(schedules) = self.schedules() {
+            let _ = writeln!(text, "The schedules of each model, the fastest first\n{schedules}\n");
+        }
         let ran = points.len() - refused - failed;
         let numbers = [ran, *refused, *failed].map(|n| grouped(n as u64));
         let [ran, refused, failed] = numbers;
@@ -108,6 +111,25 @@ impl Summary {
             }
         }
         table
+    }
+
+    /// Returns the schedules of each model by their cycles, if points differ in nothing but the model and the schedule.
+    fn schedules(&self) -> Option<impl Display> {
+        let differ = |axis: &&Axis| axis.values.len() > 1 && axis.name != "model";
+        let [axis] = &self.axes.iter().filter(differ).collect_vec()[..] else { return None };
+        (axis.name == "schedule").then_some(())?;
+        let mut table = narrow(&["model", "fastest", "cycles", "others, in times its cycles"]);
+        for (model, rows) in &self.points.iter().chunk_by(|row| &row.model) {
+            let ended = rows.filter(|row| !row.result.has_failed());
+            let cycles = ended.filter_map(|row| Some((row.result.cycles?, &*row.schedule)));
+            let by_cycles = cycles.sorted_by_key(|(cycles, _)| *cycles).collect_vec();
+            let Some(((least, fastest), others)) = by_cycles.split_first() else { continue };
+            let times = |cycles: u64| cycles as f64 / (*least).max(1) as f64;
+            let mut others =
+                others.iter().map(|(cycles, name)| format!("{name} {:.2}", times(*cycles)));
+            table.add_row([stem(model), (*fastest).to_owned(), grouped(*least), others.join("\n")]);
+        }
+        Some(table)
     }
 
     /// Returns the values of a point on the axes that points differ in, the model apart.
