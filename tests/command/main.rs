@@ -17,6 +17,7 @@ mod kernels;
 mod lsp;
 mod main_job;
 mod models;
+mod orders;
 mod parts;
 mod process;
 mod random;

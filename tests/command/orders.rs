@@ -1,0 +1,66 @@
+//! The loop orders of `examples/orders`: for each of its eleven products, the program of the search beside the best
+//! program of every order.
+
+use crate::common::{ember, folder, word};
+use itertools::Itertools;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// How much slower than the fastest order the program of the search may be.
+const LIMIT: f64 = 1.02;
+
+/// The cycles of one model by schedule.
+type Cycles = BTreeMap<String, f64>;
+
+/// Returns the cycles of every point of the sweep that has a program, by model and schedule.
+fn measured() -> BTreeMap<String, Cycles> {
+    let file = folder("orders").join("orders.sqlite");
+    let ran = ember(&["sweep", "examples/orders/orders.toml", "-o", &word(&file), "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let json = ran.json();
+    let points = json["points"].as_array().expect("points");
+    let text = |point: &Value, key: &str| point[key].as_str().expect("a text").to_owned();
+    let ended = points.iter().filter_map(|point| {
+        let cycles = point["cycles"].as_f64()?;
+        assert_eq!(point["valid"], true, "{point}");
+        Some((text(point, "model"), (text(point, "schedule"), cycles)))
+    });
+    let by_model = ended.into_group_map().into_iter();
+    by_model.map(|(model, own)| (model, own.into_iter().collect())).collect()
+}
+
+#[test]
+fn the_search_finds_the_fastest_loop_order() {
+    let models = measured();
+    assert_eq!(models.len(), 11, "{models:?}");
+    for (model, cycles) in &models {
+        let chosen = cycles["search"];
+        let orders = cycles.iter().filter(|(schedule, _)| *schedule != "search").collect_vec();
+        let least = orders.iter().map(|(_, cycles)| **cycles).fold(f64::INFINITY, f64::min);
+        println!("{model}: {chosen} of the search, {orders:?}");
+        assert!(orders.len() > 1, "{model}: {orders:?}");
+        assert!(chosen <= LIMIT * least, "{model}: {chosen} of the search, {orders:?}");
+    }
+    let sampled = &models["sddmm_csr.sexp"];
+    assert!(sampled["search"] <= LIMIT * sampled["ijk"], "{sampled:?}");
+    assert!(sampled["ikj"] > 3.0 * sampled["ijk"], "{sampled:?}");
+}
+
+/// A list of entries may be used as it is, or sorted into rows before the program runs. For one run over rows of 32
+/// elements the sort takes more than it saves, for one over rows of 128 less.
+#[test]
+fn entries_are_worth_sorting_for_wide_rows() {
+    let cycles = |model: &str| {
+        let path = format!("examples/orders/formats/{model}.sexp");
+        let ran = ember(&[&path, "--exact", "reassoc", "--no-ablation", "--json"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let json = ran.json();
+        let prepared = json["preparation"].as_array().into_iter().flatten();
+        let sort: u64 = prepared.filter_map(|own| own["cycles"].as_u64()).sum();
+        let best = json["best"]["cycles"].as_u64().expect("a number");
+        println!("{model}: {best} cycles, {sort} for the sort");
+        best + sort
+    };
+    assert!(cycles("list_32") < cycles("sorted_32"));
+    assert!(cycles("list_128") > cycles("sorted_128"));
+}
