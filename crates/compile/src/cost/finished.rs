@@ -16,11 +16,11 @@ const FOLLOWED: f64 = 4.0;
 /// The variables that the indices of an address depend on.
 #[derive(Clone, Debug, Default)]
 struct Moves {
-    /// Those of all indices but the last.
+    /// Variables of all indices but the last.
     leading: Few<Id>,
-    /// Those of the last.
+    /// Variables of the last index.
     last: Few<Id>,
-    /// The last ones along which neighbours follow each other.
+    /// Variables along which neighbours in memory follow each other.
     in_order: Few<Id>,
 }
 

@@ -343,7 +343,7 @@ impl Model<'_> {
     fn bind(&self, key: Id, body: &mut Summary) {
         let mut widest = 8.0f64;
         let mut paid = body.streams.take(|stream| stream.scope.contains(&key));
-        // Equal streams have one place; the order of a choice does not matter.
+        // In a finished program, loads of one place are made in the order in which the access unit defines them.
         if let Some(finished) = &body.finished {
             paid.sort_by_key(|(key, _)| finished.place(*key));
         }

@@ -157,7 +157,7 @@ pub struct Passed {
     pub scope: Few<Id>,
     /// True if it is that of all iterations of a loop that its place depends on; for finished programs.
     pub looped: bool,
-    /// What the core reads itself in each run of neighbouring lines; for finished programs.
+    /// The run of neighbouring lines that the core reads itself; for finished programs.
     pub run: Run,
 }
 
@@ -246,7 +246,7 @@ pub struct Summary {
     pub share: f64,
     /// True if the term is a number or a symbolic size.
     pub literal: bool,
-    /// What only matters to the price of a finished program.
+    /// Properties that matter to the price of a finished program alone.
     pub finished: Option<Box<Finished>>,
 }
 
