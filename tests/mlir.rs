@@ -93,9 +93,17 @@ fn function(lines: &str) -> String {
 }
 
 #[test]
-fn a_hundred_thousand_lines_are_read_in_two_seconds() {
+fn a_hundred_thousand_lines_are_read_in_time_proportional_to_them() {
+    let [few, many] = [5_000, 20_000].map(seconds_to_read);
+    println!("25,000 lines: {few} s, 100,000 lines: {many} s");
+    // Four times as many lines; with their square it would be sixteen times.
+    assert!(many < 9.0 * few, "{few} s, {many} s");
+}
+
+/// Returns the least of the times that several readings of a product of two vectors take, in five lines for an element.
+fn seconds_to_read(elements: usize) -> f64 {
     let mut lines = String::new();
-    for at in 0..20_000 {
+    for at in 0..elements {
         let _ = writeln!(
             lines,
             "%k{at} = arith.constant {at} : index\n%x{at} = memref.load %a[%k{at}] : memref<?xf32>\n%y{at} = \
@@ -103,9 +111,13 @@ fn a_hundred_thousand_lines_are_read_in_two_seconds() {
              %z{at}, %o[%k{at}] : memref<?xf32>"
         );
     }
-    let (errors, time) = read(function(&lines));
-    assert_eq!(errors, []);
-    assert!(time < Duration::from_secs(2), "{time:?}");
+    let text = function(&lines);
+    let times = (0..3).map(|_| {
+        let (errors, time) = read(text.clone());
+        assert_eq!(errors, []);
+        time.as_secs_f64()
+    });
+    times.fold(f64::INFINITY, f64::min)
 }
 
 /// The rules by which kernels are read and compared, and proofs of that checked.

@@ -2,7 +2,7 @@
 
 use super::compare::Beside;
 use crate::gpu;
-use crate::report::{PooledReport, Record, Report};
+use crate::report::{EstimateReport, PooledReport, Record, Report};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -30,6 +30,9 @@ pub struct Row {
     pub percent_of_bound: Option<f64>,
     /// The resource that determines the bound.
     pub bound_by: String,
+    /// The cost model's estimate of `search`, and how far it is from the best in the e-graph. `null` if the workload could
+    /// not be run.
+    pub estimate: Option<EstimateReport>,
     /// Table elements that one run reads.
     pub elements: u64,
     /// The least exact rules that ran for `search`.
@@ -183,6 +186,7 @@ impl Row {
             percent_of_expert: percent(cycles.expert),
             percent_of_bound: percent(cycles.bound),
             bound_by: report.best.bound_by.clone(),
+            estimate: Some(report.best.estimate),
             elements: report.elements,
             exactness: report.best.record.exactness.clone(),
             utilisation: ran().map(|r| (r.name.clone(), Utilisation::of(r))).collect(),
@@ -217,6 +221,7 @@ impl Row {
             percent_of_expert: None,
             percent_of_bound: None,
             bound_by: String::new(),
+            estimate: None,
             elements: 0,
             exactness: String::new(),
             utilisation: BTreeMap::new(),

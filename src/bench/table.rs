@@ -24,7 +24,7 @@ pub(super) fn table(rows: &[Row]) -> String {
         one(
             "The speed of `search`",
             rows,
-            ["of paper", "of expert", "of bound", "bound by"],
+            ["of paper", "of expert", "of bound", "gap", "bound by"],
             relative,
         ),
         one("What `search` uses", rows, ["access", "execute", "LLC/1000", "output"], uses),
@@ -33,10 +33,10 @@ pub(super) fn table(rows: &[Row]) -> String {
 }
 
 /// Returns a table with a row of cells for each workload.
-fn one(
+fn one<const N: usize>(
     title: &str,
     rows: &[Row],
-    columns: [&str; 4],
+    columns: [&str; N],
     cells: impl Fn(&Row) -> Vec<String>,
 ) -> String {
     let header: Vec<&str> = std::iter::once("workload").chain(columns).collect();
@@ -49,7 +49,13 @@ fn one(
 
 fn relative(row: &Row) -> Vec<String> {
     let of = [row.percent_of_paper, row.percent_of_expert, row.percent_of_bound];
-    of.into_iter().map(percent).chain([row.bound_by.clone()]).collect()
+    let last = [percent(gap(row)), row.bound_by.clone()];
+    of.into_iter().map(percent).chain(last).collect()
+}
+
+/// Returns how far the best program by the model may be from the best in the e-graph, in percent.
+fn gap(row: &Row) -> Option<f64> {
+    Some(100.0 * row.estimate?.gap?)
 }
 
 fn uses(row: &Row) -> Vec<String> {
@@ -94,6 +100,14 @@ fn means(rows: &[Row]) -> String {
             // Writing to a string cannot fail.
             let _ = writeln!(out, "{}", wrapped(&line));
         }
+    }
+    let gaps = rows.iter().filter_map(|row| Some((row, gap(row)?)));
+    if let Some((row, most)) = gaps.max_by(|a, b| a.1.total_cmp(&b.1)) {
+        let line = format!(
+            "By the cost model, `search` is within {most:.1} % of the best in every e-graph ({}).",
+            row.workload
+        );
+        let _ = writeln!(out, "{}", wrapped(&line));
     }
     let exactness = rows.iter().map(|row| row.exactness.as_str()).filter(|e| !e.is_empty());
     let exactness = exactness.counts().into_iter().sorted();

@@ -102,6 +102,7 @@ impl BenchArgs {
                 tune_seed: self.tune_seed,
                 candidates: self.candidates.map(|candidates| candidates.max(1)),
                 pool: self.pool,
+                bounded: true,
                 ..Options::default()
             },
         };

@@ -1,5 +1,6 @@
 //! Tests of scratch memory, and of the hand-written programs for whole models, most of which use it.
 
+use crate::samples::samples;
 use ember_compile::dlc_text::DlcText;
 use ember_compile::pipeline::{Case, simulate};
 use ember_host::Disk;
@@ -53,8 +54,8 @@ fn programs_for_whole_models_compute_them() {
         let model = load(&mut sources, Path::new(&path)).expect("loads");
         let model = Model::parse(&sources, model).expect("a model");
         assert_eq!(program.name, model.name);
-        for seed in 1..=3 {
-            let case = Case::new(&model, Some(seed), Exactness::Reassoc).expect("data");
+        for seed in 1..=samples(1) {
+            let case = Case::new(&model, Some(seed as u64), Exactness::Reassoc).expect("data");
             let outcome = simulate(&program, &machine(), &case, CoreKind::OutOfOrder, false)
                 .unwrap_or_else(|e| panic!("{name}: {e}"));
             let compared = case.compare(&program, &outcome.tensors, Exactness::Reassoc);

@@ -117,6 +117,7 @@ fn compiled(schedules: &[&str]) -> Vec<(String, String)> {
             let options = Compiling {
                 rules: vec![root().join("rules")],
                 schedule: (*schedule).to_owned(),
+                rank: false,
                 ..Compiling::default()
             };
             let mut sources = Sources::new(Disk);

@@ -24,7 +24,7 @@ fn imports() -> PathBuf {
 /// Compiles a model, and returns the report.
 fn report(model: &Path, arrays: Option<&Path>, expected: &Path) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ember-rewrite"));
-    command.arg(model).arg("--json").args(["--tolerance", "0,1e-5"]);
+    command.arg(model).args(["--json", "--no-ablation", "--tolerance", "0,1e-5"]);
     command.arg("--expect").arg(expected);
     // A refresh takes 600 cycles, and a run of 8,000 may meet one more than another that does the same.
     command.arg("--target").arg(imports().join("without_refresh.toml"));

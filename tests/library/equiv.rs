@@ -1,6 +1,7 @@
 //! Tests of proofs: what is compiled is proved to be the model, at every level and with rules of users; and certificates
 //! no longer hold after a change of any byte. That the certificates of pairs hold is tested with the cases of `equiv`.
 
+use crate::samples::samples;
 use ember_certify::{Rules, check};
 use ember_compile::cost::Goal;
 use ember_compile::machines;
@@ -107,7 +108,7 @@ fn a_certificate_with_a_byte_changed_does_not_hold() {
         let mut bytes = certified.text().into_bytes();
         for at in 0..bytes.len() {
             let before = bytes[at];
-            for flip in [1, 2, 16] {
+            for flip in [1, 2, 16].into_iter().cycle().skip(at % 3).take(samples(1).min(3)) {
                 bytes[at] = before ^ flip;
                 let Ok(text) = std::str::from_utf8(&bytes) else { continue };
                 let Some(changed) = certificate_of(text) else { continue };
@@ -146,6 +147,7 @@ fn programs(example: &str, schedule: &str) -> (PathBuf, [PathBuf; 2]) {
     let options = pipeline::Options {
         rules: vec![root().join("rules")],
         schedule: schedule.to_owned(),
+        rank: false,
         ..pipeline::Options::default()
     };
     let inputs = pipeline::read(&mut Sources::new(Disk), &model, &options).expect("a model");

@@ -9,6 +9,7 @@ use ember_language::rules::Exactness;
 use ember_sim::Bindings;
 use ember_targets::c::Source;
 use ember_targets::verify::Verified;
+use regex_lite::{Captures, Regex};
 use std::path::{Path, PathBuf};
 
 /// A model's program with its data.
@@ -41,6 +42,16 @@ impl Compiled {
         let data = case.bindings(&chosen.program).expect("fits");
         Compiled { program: chosen.program, source, case, data }
     }
+}
+
+/// Returns a model's text with sizes of at most `most`.
+pub fn smaller(text: &str, most: u64) -> String {
+    let sizes = Regex::new(r"\((size [^ ()]+|nodes|edges|uniform 0) (\d+)\)").expect("a pattern");
+    let at_most = |found: &Captures<'_>| {
+        let size = found[2].parse::<u64>().map_or(most, |size| size.min(most));
+        format!("({} {size})", &found[1])
+    };
+    sizes.replace_all(text, at_most).into_owned()
 }
 
 /// Returns the models among the examples.

@@ -1,13 +1,12 @@
 //! The code of every example under the sanitizers for addresses and for undefined behaviour, on tensors that end where
 //! their memory ends, and on data that it refuses.
 
-use super::compiled::{Compiled, examples, folder};
+use super::compiled::{Compiled, examples, folder, smaller};
 use ember_language::rules::Exactness;
 use ember_targets::c::Source;
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::Scalar;
 use rayon::prelude::*;
-use regex_lite::{Captures, Regex};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -17,12 +16,7 @@ const MOST: u64 = 500;
 
 /// Returns a model's text with small sizes.
 fn small(text: String) -> String {
-    let sizes = Regex::new(r"\((size [^ ()]+|nodes|edges|uniform 0) (\d+)\)").expect("a pattern");
-    let smaller = |found: &Captures<'_>| {
-        let size = found[2].parse::<u64>().map_or(MOST, |size| size.min(MOST));
-        format!("({} {size})", &found[1])
-    };
-    sizes.replace_all(&text, smaller).into_owned()
+    smaller(&text, MOST)
 }
 
 /// Compiles a program with its caller.

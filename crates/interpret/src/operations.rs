@@ -272,14 +272,32 @@ impl Operands for Reading<'_> {
         dtype: DType,
         out: &mut [T],
     ) -> Result<(), Fault> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        // An address is evaluated once for a row.
+        let row = match self.interpreter.stored(of)? {
+            Some(address) => Some(self.interpreter.stored_part(address, at)?),
+            None => None,
+        };
+        let (converted, counted) = (self.is_converted(of), self.interpreter.is_tensor(of));
         let mut index = [at, &[0]].concat();
         for (k, x) in out.iter_mut().enumerate() {
-            index[at.len()] = first.saturating_add(k as i64);
-            let element = match self.interpreter.is_tensor(of) {
-                true => self.interpreter.element_at(of, &index)?,
-                false => self.interpreter.stored_at(of, &index)?,
+            let last = first.saturating_add(k as i64);
+            let element = match row {
+                Some(row) => {
+                    if counted {
+                        self.interpreter.step()?;
+                    }
+                    let place = self.interpreter.within(row, Scalar::I64(last))?;
+                    self.interpreter.get(place)?
+                }
+                None => {
+                    index[at.len()] = last;
+                    self.interpreter.element_at(of, &index)?
+                }
             };
-            let element = if self.is_converted(of) { element } else { self.typed(element)? };
+            let element = if converted { element } else { self.typed(element)? };
             *x = T::convert(element, 0.0, dtype);
         }
         Ok(())

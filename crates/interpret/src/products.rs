@@ -49,12 +49,33 @@ impl Interpreter {
         self.agree([out[0], depth], [rows, inner])?;
         let product = self.product_of(at, [a, b], true)?;
         let mut products: Vec<(Place, Scalar)> = Vec::new();
-        self.each_index(&[rows, count], |this, index| {
-            let row = this.within(to, Scalar::I64(index[0]))?;
-            let place = this.within(row, Scalar::I64(first.wrapping_add(index[1])))?;
-            this.computed(at, product, (&index[..1], index[1], 1), |x| products.push((place, x)))
+        self.each_index(&[rows], |this, row| {
+            let to = this.within(to, Scalar::I64(row[0]))?;
+            this.row_of_products(at, product, row, (to, first), count, &mut products)
         })?;
         products.into_iter().try_for_each(|(place, value)| self.set(place, value))
+    }
+
+    /// Computes one row of a product for as many columns of a row of the output, from one of them on.
+    fn row_of_products(
+        &mut self,
+        at: At,
+        product: Op,
+        row: &[i64],
+        (to, first): (Place, i64),
+        columns: i64,
+        products: &mut Vec<(Place, Scalar)>,
+    ) -> Result<(), Fault> {
+        if columns <= 0 {
+            return Ok(());
+        }
+        let places: Vec<Place> = (0..columns)
+            .map(|column| self.within(to, Scalar::I64(first.wrapping_add(column))))
+            .collect::<Result<_, _>>()?;
+        let mut places = places.into_iter();
+        self.computed(at, product, (row, 0, places.len()), |x| {
+            products.extend(places.next().map(|place| (place, x)));
+        })
     }
 
     /// Adds to `out` the product of the columns of `a` from `first` on, as many as `b` has rows, and `b`, in their order.
@@ -127,15 +148,14 @@ impl Interpreter {
             let outside = if rows.start < 0 { rows.start } else { rows.end - 1 };
             self.within(to, Scalar::I64(outside))?;
         }
-        self.each_index(&extents, |this, index| {
-            let place =
-                index.iter().try_fold(to, |place, i| this.within(place, Scalar::I64(*i)))?;
-            let Some((column, row)) = index.split_last() else { return Ok(()) };
+        let Some((columns, above)) = extents.split_last() else { return Ok(()) };
+        self.each_index(above, |this, row| {
             let own = rows.as_ref().zip(row.first());
             if own.is_some_and(|(rows, row)| !rows.contains(row)) {
                 return Ok(());
             }
-            this.computed(at, product, (row, *column, 1), |x| products.push((place, x)))
+            let to = row.iter().try_fold(to, |place, i| this.within(place, Scalar::I64(*i)))?;
+            this.row_of_products(at, product, row, (to, 0), *columns, &mut products)
         })?;
         // All products are computed before any is stored, because an operand may be the output itself.
         products.into_iter().try_for_each(|(place, value)| self.set(place, value))

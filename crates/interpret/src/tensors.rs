@@ -5,6 +5,7 @@ use super::error::Fault;
 use super::eval::grow;
 use super::op::{At, Does, Op};
 use super::program::Given;
+use super::value::Place;
 use super::{Bound, Error, Interpreter};
 use ember_values::operation::Kernel;
 use ember_values::primitive::Typing;
@@ -282,13 +283,49 @@ impl Interpreter {
         })
     }
 
+    /// The elements of a tensor whose indices but the last are given.
+    pub(super) fn row_of_elements(
+        &mut self,
+        of: At,
+        above: &[i64],
+        columns: i64,
+    ) -> Result<Vec<Scalar>, Fault> {
+        let mut elements = Vec::new();
+        if let Whole::Computed(_, op) = self.whole(of)? {
+            (0..columns).try_for_each(|_| self.step())?;
+            let count = usize::try_from(columns).unwrap_or(0);
+            grow(|| self.computed(of, op, (above, 0, count), |x| elements.push(x)))?;
+            return Ok(elements);
+        }
+        let mut index = [above, &[0]].concat();
+        for i in 0..columns {
+            index[above.len()] = i;
+            elements.push(self.element_at(of, &index)?);
+        }
+        Ok(elements)
+    }
+
     /// An element of what is stored at an address.
     pub(super) fn stored_at(&mut self, address: At, index: &[i64]) -> Result<Scalar, Fault> {
-        let mut place = self.place(address)?;
-        for i in index {
-            place = self.within(place, Scalar::I64(*i))?;
-        }
+        let place = self.stored_part(address, index)?;
         self.get(place)
+    }
+
+    /// The part of what is stored at an address that has the given first indices.
+    pub(super) fn stored_part(&mut self, address: At, index: &[i64]) -> Result<Place, Fault> {
+        let place = self.place(address)?;
+        index.iter().try_fold(place, |place, i| self.within(place, Scalar::I64(*i)))
+    }
+
+    /// The address that a tensor or an address has; `None` for a tensor that is computed.
+    pub(super) fn stored(&self, of: At) -> Result<Option<At>, Fault> {
+        if !self.is_tensor(of) {
+            return Ok(Some(of));
+        }
+        Ok(match self.whole(of)? {
+            Whole::Stored(address) => Some(address),
+            _ => None,
+        })
     }
 
     /// Evaluates the node of a value with given numbers.
