@@ -62,7 +62,7 @@ pub fn watch(
 ) -> Found {
     let goal = goal(&inputs.book, schedule);
     let run = Run { inputs, statistics, options, schedule, goal, without: None };
-    run.with_search(plan, at, |search| search.watched(&plan.groups[at].term, watch))
+    run.with_search(plan, at, |search| search.watched(&plan.groups[at].term, &plan.groups[at].forms, watch))
 }
 
 /// Searches again without one rule set, given the result `with` it. A group for which none of the set's rules changed
@@ -103,7 +103,8 @@ struct Run<'a> {
 impl Run<'_> {
     /// Searches one group.
     fn group(&self, plan: &Plan, at: usize, progress: &(dyn Fn(Progress) + Sync)) -> Found {
-        self.with_search(plan, at, |search| search.run(&plan.groups[at].term, &mut |p| progress(p)))
+        let Group { term, forms, .. } = &plan.groups[at];
+        self.with_search(plan, at, |search| search.run_forms(term, forms, &mut |p| progress(p)))
     }
 
     /// Calls `then` with the search of a group.

@@ -119,23 +119,37 @@ pub struct Found {
 impl Search<'_> {
     /// Runs the schedule on a term and extracts the best programs.
     pub fn run(&self, root: &Term, progress: &mut dyn FnMut(Progress)) -> Found {
-        self.start(root, progress, self.facts.clone(), None)
+        self.run_forms(root, &[], progress)
     }
 
-    /// [`Search::run`] with a watcher, and with recording in the e-graphs.
-    pub fn watched(&self, root: &Term, watch: &mut Watch<'_>) -> Found {
-        self.start(root, &mut |_| (), self.facts.clone().recording(), Some(watch))
+    /// [`Search::run`] on a term and its other forms, which are in one e-class from the start.
+    pub fn run_forms(
+        &self,
+        root: &Term,
+        others: &[Term],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Found {
+        self.start((root, others), progress, self.facts.clone(), None)
+    }
+
+    /// [`Search::run_forms`] with a watcher, and with recording in the e-graphs.
+    pub fn watched(&self, root: &Term, others: &[Term], watch: &mut Watch<'_>) -> Found {
+        self.start((root, others), &mut |_| (), self.facts.clone().recording(), Some(watch))
     }
 
     fn start(
         &self,
-        root: &Term,
+        (root, others): (&Term, &[Term]),
         progress: &mut dyn FnMut(Progress),
         facts: Facts,
         watch: Option<&mut Watch<'_>>,
     ) -> Found {
         let mut egraph = EGraph::new(facts.clone());
         let statement = egraph.add_expr(root);
+        for other in others {
+            let other = egraph.add_expr(other);
+            egraph.union(statement, other);
+        }
         // Without a boundary to both units, no program is decoupled, and the search finds none.
         let boundary = self.facts.operators().boundary(Kind::Statement, Unit::Both);
         let root = match (self.goal, boundary) {

@@ -174,7 +174,7 @@ impl Interpreter {
             }
             Kernel::Product { transposed } => {
                 let [a, b] = self.named(op, ["a", "b"])?;
-                let (mut a, b) = (self.extents(a)?, self.extents_of(b)?);
+                let (mut a, b) = (self.extents_of(a)?, self.extents_of(b)?);
                 a.pop();
                 a.push(self.extent_of(&b, b.len().wrapping_sub(1 + usize::from(transposed)))?);
                 Ok(a)

@@ -33,6 +33,7 @@ mod placement;
 mod places;
 mod prepared;
 mod read;
+mod recompute;
 mod segments;
 mod share;
 mod source;
@@ -78,6 +79,9 @@ pub struct Model {
     pub data: DataSpec,
     /// Hand-written programs of the same computation, for comparison.
     pub programs: Vec<HandWritten>,
+    /// Other statements that compute the same: forms of the model in which rows of some tensors are computed for every use
+    /// of them, where its operations allow that. The scratch memory of these forms is among the computed tensors.
+    pub forms: Vec<Vec<Statement>>,
     /// The arguments of the program that it was imported from, if it was.
     pub(crate) imported: Option<Arguments>,
     /// The extents of outputs in the program that it was imported from, where they are others than the model's.

@@ -79,6 +79,9 @@ pub enum Reads {
     Many,
     /// Possibly many times, from scratch memory of the operation if rules compute it there.
     Scratch,
+    /// The same row by row: a model has the forms in which it is stored in advance and in which each row is computed for
+    /// every use of it.
+    Kept,
 }
 
 /// The cost class of one element of a result.
@@ -297,16 +300,21 @@ const fn written_as(
 
 /// All operations, the embedding bag first.
 #[rustfmt::skip]
-pub static OPERATIONS: [Operation; 45] = [
+pub static OPERATIONS: [Operation; 48] = [
     row("emb.bag", &[word("mode", &MODES), TABLE, INDICES, OFFSETS, WEIGHTS], Kernel::Rows, Element::Dear),
     row("emb.gather", &[TABLE, INDICES], Kernel::Rows, Element::Dear),
     written_as(&[3, 1, 0, 2], "emb.spmm",
         &[OFFSETS, INDICES, stored("weights", "VALUES", "values", 1..=1), TABLE],
         Kernel::Rows, Element::Dear),
+    written_as(&[0, 1, 2, 3], "emb.bag_computed",
+        &[word("mode", &MODES), KEPT, INDICES, OFFSETS, SCRATCH], Kernel::Rows, Element::Dear),
+    written_as(&[3, 1, 0, 2], "emb.spmm_computed",
+        &[OFFSETS, INDICES, stored("weights", "VALUES", "values", 1..=1), KEPT, SCRATCH],
+        Kernel::Rows, Element::Dear),
     written_as(&[2, 3, 1, 0], "emb.sddmm",
         &[OFFSETS, NEIGHBOURS, LEFT, RIGHT], Kernel::Edges, Element::Whole),
     written_as(&[0, 3, 4, 2, 1], "emb.mp",
-        &[word("edge", &FUNCTIONS), OFFSETS, NEIGHBOURS, LEFT, RIGHT, operand("scratch", "", "", Role::Scratch)],
+        &[word("edge", &FUNCTIONS), OFFSETS, NEIGHBOURS, LEFT, RIGHT, SCRATCH],
         Kernel::Edges, Element::Whole),
     row("emb.kg",
         &[word("score", &SCORES), table("entities", "ENTITIES", "entities"),
@@ -352,11 +360,15 @@ pub static OPERATIONS: [Operation; 45] = [
     row("nn.matmul_t", &[matrix("a", "the first matrix"), matrix("b", "the second matrix")],
         Kernel::Product { transposed: true }, Element::Whole),
     written_as(&[0, 1], "nn.matmul_computed",
-        &[matrix("a", "the first matrix"), COMPUTED, operand("scratch", "", "", Role::Scratch)],
+        &[matrix("a", "the first matrix"), COMPUTED, SCRATCH],
         Kernel::Product { transposed: false }, Element::Whole),
     written_as(&[0, 1], "nn.matmul_t_computed",
-        &[matrix("a", "the first matrix"), COMPUTED, operand("scratch", "", "", Role::Scratch)],
+        &[matrix("a", "the first matrix"), COMPUTED, SCRATCH],
         Kernel::Product { transposed: true }, Element::Whole),
+    written_as(&[0, 1], "nn.computed_matmul",
+        &[Operand { name: "a", label: "TENSOR", phrase: "the first matrix", ..KEPT },
+          stored("b", "TENSOR", "the second matrix", 2..=2), SCRATCH],
+        Kernel::Product { transposed: false }, Element::Dear),
     row("nn.triangle",
         &[operand("x", "TENSOR", "a batch of matrices", Role::Tensor(3..=3, Reads::Once))],
         Kernel::Triangle, Element::Whole),
@@ -392,6 +404,8 @@ const fn matrix(name: &'static str, phrase: &'static str) -> Operand {
     stored(name, "TENSOR", phrase, 2..=3)
 }
 
+const SCRATCH: Operand = operand("scratch", "", "", Role::Scratch);
+const KEPT: Operand = operand("table", "TABLE", "a table", Role::Tensor(2..=2, Reads::Kept));
 const COMPUTED: Operand =
     operand("b", "TENSOR", "the second matrix", Role::Tensor(2..=3, Reads::Scratch));
 

@@ -14,6 +14,7 @@ use ember_targets::dlc::{Dim, Purpose, SizeId, TensorDecl};
 use ember_values::operation::Kernel;
 use ember_values::primitive::Typing;
 use ember_values::primitive::form::{self, Form};
+use itertools::Itertools;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ pub struct Group {
     pub statements: Vec<usize>,
     /// The statements in sequence; the slot that a statement writes is a symbolic size.
     pub term: Term,
+    /// Other terms that do the same: the forms of the model in which rows are computed for every use of them.
+    pub forms: Vec<Term>,
     /// The tensors and sizes of the statements. Tensors that the statements do not write are read-only.
     pub context: ModelContext,
     /// The names of tensors and sizes, in the order of their occurrence in the term.
@@ -64,6 +67,10 @@ impl Plan {
         let most = if operators.named(two, None).is_some() { MOST } else { 1 };
         let groups = grouped(model, most).into_iter();
         let groups: Vec<Group> = groups.map(|g| Group::new(operators, model, g)).collect();
+        let groups = match Group::of_forms(operators, model, &groups, most) {
+            Some(group) => vec![group],
+            None => groups,
+        };
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         let keys = groups.iter().map(|group| group.key(sizes));
         let like = keys.enumerate().map(|(at, key)| *known.entry(key).or_insert(at)).collect();
@@ -204,6 +211,20 @@ fn independent(a: &Statement, b: &Statement) -> bool {
     apart(a, b) && apart(b, a)
 }
 
+/// Returns the terms of groups one after another, with a barrier before each that may read what was written before.
+fn in_order(operators: &Operators, groups: &[Group]) -> Term {
+    let mut term = RecExpr::default();
+    let mut parts = Vec::new();
+    for group in groups {
+        if !parts.is_empty() {
+            parts.push(Make::new(operators, |node| term.add(node)).barrier());
+        }
+        parts.push(rebuild(group.term.as_ref(), |_, node| term.add(node)));
+    }
+    Make::new(operators, |node| term.add(node)).sequence(&parts);
+    term
+}
+
 /// Returns the node of the slot number in a statement's term, and the number; `None` if the node is also used elsewhere
 /// in the term.
 fn slot_of(operators: &Operators, term: &Term, part: Part) -> Option<(usize, i64)> {
@@ -237,9 +258,48 @@ impl Group {
         let written = statements.iter().map(|at| &model.tensor(model.statements[*at].target).name);
         let written = written.map(|name| Symbol::from(format!("%{name}"))).collect();
         let term = thawed(operators, &term, &written);
-        let mut names = super::rename::names(&term);
+        let names = super::rename::names(&term);
         let context = context(model, &statements, &names);
-        // Sizes that occur only in shapes are also named, in an order that follows the term.
+        Group { statements, term, forms: Vec::new(), context, names, slots }.with_sizes()
+    }
+
+    /// Returns the whole model as one group, which has all of its forms; `None` for a model without other forms, or of which
+    /// a statement writes a slot. The groups of a form stand one after another in its term.
+    fn of_forms(
+        operators: &Operators,
+        model: &Model,
+        groups: &[Group],
+        most: usize,
+    ) -> Option<Group> {
+        let has_slots = groups.iter().any(|group| !group.slots.is_empty());
+        if most == 1 || has_slots || model.forms.is_empty() {
+            return None;
+        }
+        let term = |groups: &[Group]| in_order(operators, groups);
+        let forms: Vec<Term> = model
+            .forms
+            .iter()
+            .map(|statements| {
+                let mut form = model.clone();
+                form.statements.clone_from(statements);
+                let groups = grouped(&form, most).into_iter();
+                term(&groups.map(|g| Group::new(operators, &form, g)).collect::<Vec<Group>>())
+            })
+            .collect();
+        let statements: Vec<usize> = (0..model.statements.len()).collect();
+        let term = term(groups);
+        let names = std::iter::once(&term).chain(&forms).flat_map(super::rename::names);
+        let names: Names = names.unique().collect();
+        let written = model.statements.iter().chain(model.forms.iter().flatten());
+        let written = written.flat_map(Statement::writes).collect();
+        let context = declared(model, &written, &BTreeSet::new(), &names);
+        let slots = BTreeMap::new();
+        Some(Group { statements, term, forms, context, names, slots }.with_sizes())
+    }
+
+    /// Names the sizes that occur only in shapes, in an order that follows the term.
+    fn with_sizes(mut self) -> Group {
+        let Group { names, context, .. } = &mut self;
         for at in 0..names.len() {
             let is =
                 |t: &&TensorDecl| Some(t.name.as_str()) == names[at].as_str().strip_prefix('%');
@@ -252,7 +312,7 @@ impl Group {
                 }
             }
         }
-        Group { statements, term, context, names, slots }
+        self
     }
 
     /// Returns every symbolic size in the term, including the slots.
@@ -299,7 +359,6 @@ impl Group {
 /// Returns the declarations of a program for some of the statements: the names in their term, and the sizes in the
 /// shapes.
 fn context(model: &Model, statements: &[usize], names: &[Symbol]) -> ModelContext {
-    let all = model.declarations(&BTreeMap::new());
     let written: BTreeSet<TensorId> =
         statements.iter().flat_map(|at| model.statements[*at].writes()).collect();
     // What other statements read is a result of these.
@@ -307,6 +366,18 @@ fn context(model: &Model, statements: &[usize], names: &[Symbol]) -> ModelContex
         .filter(|at| !statements.contains(at))
         .flat_map(|at| model.statements[at].reads())
         .collect();
+    declared(model, &written, &elsewhere, names)
+}
+
+/// Returns the declarations of a program that writes some tensors, of which others read some `elsewhere`: those that are
+/// named.
+fn declared(
+    model: &Model,
+    written: &BTreeSet<TensorId>,
+    elsewhere: &BTreeSet<TensorId>,
+    names: &[Symbol],
+) -> ModelContext {
+    let all = model.declarations(&BTreeMap::new());
     let purpose = |tensor: TensorId| match written.contains(&tensor) {
         true if elsewhere.contains(&tensor) => Purpose::Output,
         true => all.tensors[tensor.0].purpose,

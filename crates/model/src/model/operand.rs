@@ -52,8 +52,10 @@ fn depth(expr: &Expr) -> usize {
 impl Reader {
     /// Returns true if an operand is computed at its use.
     fn in_place(&self, expr: &Expr, reads: Reads) -> bool {
-        if reads == Reads::Scratch {
-            return true;
+        match reads {
+            Reads::Scratch => return true,
+            Reads::Kept => return self.recomputed.has(expr.span),
+            _ => {}
         }
         let is_large = || expr.walk().nth(LARGEST_IN_PLACE).is_some();
         if is_whole(expr) || depth(expr) > DEEPEST_IN_PLACE || is_large() {
@@ -63,7 +65,7 @@ impl Reader {
             Reads::Once => true,
             Reads::Often => is_cheap(expr),
             Reads::Rows => is_by_element(expr) && !self.in_advance.contains(&expr.span),
-            Reads::Many | Reads::Scratch => false,
+            Reads::Many | Reads::Scratch | Reads::Kept => false,
         }
     }
 

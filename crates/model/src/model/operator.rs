@@ -235,8 +235,33 @@ impl Reader {
             complete &= argument.is_some() || matches!(operand.role, Role::Word(_));
             arguments[*place] = argument.map(|argument| (argument, arg));
         }
+        let operation = self.of_stored(operation, &arguments);
         let form = Form { name: operation.name, operation, span: item.span, arguments };
         if complete { self.apply(form) } else { None }
+    }
+
+    /// Returns the operation that reads a stored tensor, in the place of one that may compute rows of it: the same without
+    /// scratch memory.
+    fn of_stored(
+        &mut self,
+        operation: Cow<'static, Operation>,
+        arguments: &[Option<(Argument, &Sexp)>],
+    ) -> Cow<'static, Operation> {
+        let kept = |operand: &Operand| matches!(operand.role, Role::Tensor(_, Reads::Kept));
+        let Some(place) = operation.operands.iter().position(kept) else { return operation };
+        let argument = arguments.get(place).and_then(Option::as_ref);
+        let Some((Argument::Tensor(Expr { op: Op::Tensor(_), .. }), _)) = argument else {
+            return operation;
+        };
+        self.keeps = true;
+        let given = &operation.operands[..operation.operands.len() - 1];
+        let is_same = |other: &&Operation| {
+            let names = other.operands.iter().map(|operand| operand.name);
+            let given = given.iter().map(|operand| operand.name);
+            let alike = names.take(given.len()).eq(given);
+            other.kernel == operation.kernel && other.place("scratch").is_none() && alike
+        };
+        OPERATIONS.iter().find(is_same).map_or(operation, Cow::Borrowed)
     }
 
     /// Reads an operand by its role.
@@ -340,7 +365,9 @@ impl Reader {
         let mut operands = operation.operands.iter().zip(arguments);
         let holds =
             |role: &Role| matches!(role, Role::Indices(..) | Role::Tensor(_, Reads::Scratch));
-        let (_, held) = operands.find(|(operand, _)| holds(&operand.role))?;
+        let kept = |role: &Role| matches!(role, Role::Tensor(_, Reads::Kept));
+        let of = operands.clone().find(|(operand, _)| kept(&operand.role));
+        let (_, held) = of.or_else(|| operands.find(|(operand, _)| holds(&operand.role)))?;
         let Argument::Tensor(Expr { shape, .. }) = held else { return None };
         let id = TensorId(self.inputs.len() + self.computed.len());
         let tensor = Declared { name: self.fresh_name(), dtype, shape: shape.clone(), span };

@@ -4,8 +4,9 @@ use super::operand::Target;
 use super::operator::Value;
 use super::{
     Computed, DataSpec, Declared, HandWritten, Input, Kind, Model, Origin, Role, Statement,
-    TensorId, gathered, operator, order, share, source,
+    TensorId, gathered, operator, order, recompute, share, source,
 };
+use super::recompute::Recomputed;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::rules::Definitions;
 use ember_language::sexp::{self, Sexp};
@@ -45,6 +46,9 @@ pub(super) struct Reader {
     pub(super) named: BTreeMap<Span, String>,
     /// The spans of the functions of tables that are computed in advance for all rows.
     pub(super) in_advance: BTreeSet<Span>,
+    /// The operands that are computed row by row, and true if there are such that are stored.
+    pub(super) recomputed: Recomputed,
+    pub(super) keeps: bool,
     /// The tensors that were named but not understood. Using one of them is not another error.
     pub(super) broken: BTreeSet<String>,
     /// The graphs and triples that inputs take their data from, with their spans.
@@ -86,8 +90,17 @@ pub(super) fn read(
     definitions: &Definitions,
     in_advance: BTreeSet<Span>,
 ) -> Checked<Model> {
+    let form = |recomputed| {
+        let reader = Reader { definitions: definitions.clone(), recomputed, ..Reader::default() };
+        form(sources, file, Reader { in_advance: in_advance.clone(), ..reader })
+    };
+    let (model, keeps) = form(Recomputed::default())?;
+    if keeps { recompute::with_forms(model, |recomputed| Ok(form(recomputed)?.0)) } else { Ok(model) }
+}
+
+/// Reads one form of the model, and returns true if it stores operands that another form computes row by row.
+fn form(sources: &Sources, file: FileId, mut reader: Reader) -> Checked<(Model, bool)> {
     let items = sexp::read(sources, file)?;
-    let mut reader = Reader { definitions: definitions.clone(), in_advance, ..Reader::default() };
     let mut found: Option<(&Sexp, &[Sexp])> = None;
     for item in &items {
         if reader.full() {
@@ -125,7 +138,7 @@ pub(super) fn read(
     // use an operand several times.
     reader.errors.sort_by_key(|error| error.at.as_ref().map(|(span, _)| *span));
     reader.errors.dedup();
-    model.ok_or(reader.errors)
+    model.map(|model| (model, reader.keeps)).ok_or(reader.errors)
 }
 
 /// Returns the span of a list's opening parenthesis and first word, or the whole span of anything else.
@@ -243,6 +256,7 @@ impl Reader {
             statements: std::mem::take(&mut self.statements),
             data: spec,
             programs: std::mem::take(&mut self.programs),
+            forms: Vec::new(),
             imported,
             results,
             operators: self.definitions.operators().clone(),

@@ -83,7 +83,8 @@ impl Parts<'_> {
         };
         for (operand, part) in applied.tensors() {
             if let Role::Tensor(_, reads) = operand.role {
-                self.add_part(part, &within, at_lookups || reads == Reads::Rows);
+                let by_rows = matches!(reads, Reads::Rows | Reads::Kept);
+                self.add_part(part, &within, at_lookups || by_rows);
             }
         }
     }
