@@ -8,7 +8,7 @@
 
   (let m1 (emb.bag mean x indices offsets))
   (let h
-    (nn.relu (nn.bias (nn.add (nn.matmul x w1_self) (nn.computed_matmul m1 w1_mean)) b1)))
+    (nn.relu (nn.bias (nn.add (nn.computed_matmul x w1_self) (nn.computed_matmul m1 w1_mean)) b1)))
   (let m2 (emb.bag_computed mean h indices offsets))
   (output out
     (nn.bias (nn.add (nn.computed_matmul h w2_self) (nn.computed_matmul m2 w2_mean)) b2))

@@ -2,10 +2,11 @@
 //! read. What does not fit is a fault.
 
 use super::error::Fault;
+use super::eval::grow;
 use super::op::{At, Does, Op};
 use super::{Error, Interpreter};
 use ember_kernels::{Kept, Number, Operands, run};
-use ember_values::operation::{Function, Kernel, Role, Score};
+use ember_values::operation::{Function, Kernel, Reads, Role, Score};
 use ember_values::scalar::{DType, Scalar};
 
 impl Interpreter {
@@ -49,6 +50,7 @@ impl Interpreter {
         };
         self.fits_kernel(of, operation.kernel, &op, dtype)?;
         self.edges_stand(operation.kernel, &op, at)?;
+        self.rows_stand(&op)?;
         self.moved_from(of, operation.kernel, &op, at)?;
         let reading = Reading { interpreter: self, of, op, dtype };
         match dtype {
@@ -115,6 +117,18 @@ impl Interpreter {
             self.within(place, Scalar::I64(l))?;
         }
         Ok(())
+    }
+
+    /// Checks that rows of an operand that may be computed for every use of them have a place in scratch memory.
+    fn rows_stand(&mut self, op: &Op) -> Result<(), Fault> {
+        let Does::Operation(operation) = op.does else { return Ok(()) };
+        let kept = |role: &Role| matches!(role, Role::Tensor(_, Reads::Kept));
+        let place = operation.operands.iter().position(|operand| kept(&operand.role));
+        let (Some(place), Some(scratch)) = (place, op.named("scratch")) else { return Ok(()) };
+        let Some(operand) = op.part(place) else { return Ok(()) };
+        let expected = self.extents(scratch)?;
+        let found = grow(|| self.shape(operand))?;
+        if found == expected { Ok(()) } else { Err(Error::Shape { expected, found }.into()) }
     }
 
     /// Checks that elements that come from other places are within their own tensor: what is outside of it may still

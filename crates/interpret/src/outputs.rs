@@ -103,11 +103,12 @@ impl Interpreter {
             Kernel::Product { transposed } => {
                 let [a, b] = self.named(&op, ["a", "b"])?;
                 self.fits(expected, a, b, transposed)?;
-                // A lowering may compute the second matrix there.
+                // A lowering may compute one of the matrices there.
                 if let Some(scratch) = op.named("scratch") {
+                    let computed = if self.is_tensor(b) { b } else { a };
                     let extents = self.extents(scratch)?;
-                    self.has_shape(b, &extents)?;
-                    grow(|| self.demand(b, &extents))?;
+                    self.has_shape(computed, &extents)?;
+                    grow(|| self.demand(computed, &extents))?;
                 }
             }
             Kernel::Scatter(_) => {

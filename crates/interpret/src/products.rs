@@ -169,7 +169,7 @@ impl Interpreter {
         b: At,
         transposed: bool,
     ) -> Result<(), Fault> {
-        let (a, b) = (self.extents(a)?, self.extents_of(b)?);
+        let (a, b) = (self.extents_of(a)?, self.extents_of(b)?);
         let inner = |k, n, x, y| if transposed { [n, k] == [x, y] } else { [k, n] == [x, y] };
         let fits = match (out, a.as_slice(), b.as_slice()) {
             (&[m, n], &[am, k], &[x, y]) => m == am && inner(k, n, x, y),

@@ -241,7 +241,7 @@ impl Reader {
     }
 
     /// Returns the operation that reads a stored tensor, in the place of one that may compute rows of it: the same without
-    /// scratch memory.
+    /// scratch memory. Where rows are computed, products stay, since they are computed row by row themselves.
     fn of_stored(
         &mut self,
         operation: Cow<'static, Operation>,
@@ -254,6 +254,9 @@ impl Reader {
             return operation;
         };
         self.keeps = true;
+        if self.recomputed.is_any() && matches!(operation.kernel, Kernel::Product { .. }) {
+            return operation;
+        }
         let given = &operation.operands[..operation.operands.len() - 1];
         let is_same = |other: &&Operation| {
             let names = other.operands.iter().map(|operand| operand.name);

@@ -27,6 +27,14 @@ impl Default for Recomputed {
 }
 
 impl Recomputed {
+    /// Returns true if there may be such operands.
+    pub(super) fn is_any(&self) -> bool {
+        match self {
+            Recomputed::All => true,
+            Recomputed::Some(spans) => !spans.is_empty(),
+        }
+    }
+
     /// Returns true if the operand at a span is computed row by row.
     pub(super) fn has(&self, span: Span) -> bool {
         match self {
@@ -79,13 +87,14 @@ fn add(model: &mut Model, form: Model) {
     let inputs = model.inputs.len();
     let mut places: Vec<TensorId> = (0..inputs).map(TensorId).collect();
     for mut computed in form.computed {
-        let same = model.computed.iter().position(|own| {
-            let alike = own.tensor.name == computed.tensor.name && own.kind == computed.kind;
-            alike && own.tensor.shape == computed.tensor.shape && own.kind != Kind::Scratch
+        let same = model.computed.iter().enumerate().position(|(at, own)| {
+            let (own, other) = ((&own.tensor, own.kind), (&computed.tensor, computed.kind));
+            let alike = own.1 == other.1 && own.0.shape == other.0.shape && own.0.dtype == other.0.dtype;
+            let is_free = own.1 == Kind::Scratch && !places.contains(&TensorId(inputs + at));
+            alike && (is_free || own.0.name == other.0.name)
         });
         let at = same.unwrap_or_else(|| {
-            let name = &computed.tensor.name;
-            let mut names = (1_usize..).map(|n| format!("{name}.rows.{n}"));
+            let mut names = (1_usize..).map(|n| format!("row.{n}"));
             let is_free = |name: &String| model.tensors().all(|own| own.name != *name);
             computed.tensor.name = names.find(is_free).unwrap_or_default();
             model.computed.push(computed);
