@@ -7,7 +7,7 @@
   (input w1 f32 (16 16)) (input b1 f32 (16))
   (input w2 f32 (16 16)) (input b2 f32 (16))
 
-  (let p1 (nn.matmul x w1))
+  (let p1 (nn.computed_matmul x w1))
   (let h (nn.relu (nn.bias (emb.spmm_computed p1 indices offsets values) b1)))
   (let p2 (nn.computed_matmul h w2))
   (output out (nn.bias (emb.spmm_computed p2 indices offsets values) b2))
