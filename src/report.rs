@@ -92,6 +92,8 @@ pub struct Record {
     pub dram_bytes: u64,
     /// Bytes written into the data queue.
     pub queue_bytes: u64,
+    /// Floating-point operations of the execute unit: one for each lane, and two for each multiply-add.
+    pub flops: u64,
     /// Accesses of the core's first-level cache.
     pub l1_accesses: u64,
     /// Accesses of the core's second-level cache, reads of the queue included.
@@ -141,6 +143,7 @@ impl Record {
         self.energy_j = stats.energy_j;
         self.dram_bytes = stats.dram_bytes.read + stats.dram_bytes.written;
         self.queue_bytes = stats.queue_bytes;
+        self.flops = stats.flops;
         self.l1_accesses = stats.l1_accesses;
         self.l2_accesses = stats.l2_accesses;
         self.llc_accesses = stats.llc_accesses;

@@ -153,6 +153,7 @@ impl Sim<'_> {
         match &code.insts[self.execution.inst] {
             Inst::Binary { op, dst, a, b, port, latency } => {
                 binary(*op, a.ty.dtype, &mut self.execution.lanes, dst, a, b);
+                self.computed(a, dst.lanes);
                 if op.price() == ScalarPrice::Exponential {
                     for p in 0..a.pieces {
                         self.occupy(*port, self.execution.ready[a.piece + p]);
@@ -186,6 +187,7 @@ impl Sim<'_> {
             Inst::Unary { op, dst, src } => {
                 let value = |x| op.apply(scalar(src.ty.dtype, x)).map_or(0, raw);
                 map(&mut self.execution.lanes, dst, src, value);
+                self.computed(src, dst.lanes);
                 let figures = self.core_figures;
                 let latencies = op.latency().iter().map(|latency| match latency {
                     Latency::Exponential => figures.exp_latency,
@@ -206,6 +208,7 @@ impl Sim<'_> {
             }
             Inst::Fold { op, dst, src, port, latency } => {
                 self.fold(*op, dst, src, *port, *latency);
+                self.computed(src, src.lanes - 1);
             }
             Inst::Broadcast { dst, src } => {
                 let value = self.execution.lanes[src.slot];
@@ -249,6 +252,7 @@ impl Sim<'_> {
                 let at = self.reach(addr)?;
                 self.load(old, addr, &at);
                 binary(*op, src.ty.dtype, &mut self.execution.lanes, old, old, src);
+                self.computed(src, src.lanes);
                 self.operate(*port, *latency, old, &[old, src]);
                 self.store(old, addr, &at);
             }
@@ -298,6 +302,14 @@ impl Sim<'_> {
         }
         self.execution.inst = next;
         Ok(true)
+    }
+
+    /// Counts the operations of so many lanes on an operand, if they are floating-point.
+    #[inline(always)]
+    fn computed(&mut self, operand: &Reg, lanes: usize) {
+        if operand.ty.dtype.is_float() {
+            self.memory.counters.flops += lanes as u64;
+        }
     }
 
     fn simple_latency(&self, port: Port) -> u64 {

@@ -23,6 +23,8 @@ pub(crate) struct Counters {
     pub(crate) requests: u64,
     pub(crate) elements: u64,
     pub(crate) macs: u64,
+    /// Floating-point operations outside of the matrix unit.
+    pub(crate) flops: u64,
 }
 
 impl AddAssign for Counters {
@@ -44,6 +46,7 @@ impl AddAssign for Counters {
         self.requests += other.requests;
         self.elements += other.elements;
         self.macs += other.macs;
+        self.flops += other.flops;
     }
 }
 
@@ -105,6 +108,7 @@ impl Tally {
             uops: c.alu + c.vector,
             vector_uops: c.vector,
             macs: c.macs,
+            flops: c.flops + 2 * c.macs,
             units,
         }
     }
@@ -149,6 +153,9 @@ pub struct Stats {
     pub vector_uops: u64,
     /// Multiply-adds of the matrix unit.
     pub macs: u64,
+    /// Floating-point operations of the execute unit: one for each lane, and two for each multiply-add. Loads, stores, moves
+    /// and conversions are none.
+    pub flops: u64,
     /// The cycles of every unit by activity: traversal units, the marshaller, the execute unit; of several cores, those of
     /// all units of a name.
     pub units: Vec<UnitStats>,
