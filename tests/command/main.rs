@@ -10,6 +10,7 @@ mod common;
 mod cores;
 mod families;
 mod formatting;
+mod fusion;
 mod generators;
 mod gpu;
 mod json;

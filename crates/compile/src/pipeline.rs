@@ -62,7 +62,9 @@ pub fn watch(
 ) -> Found {
     let goal = goal(&inputs.book, schedule);
     let run = Run { inputs, statistics, options, schedule, goal, without: None };
-    run.with_search(plan, at, |search| search.watched(&plan.groups[at].term, &plan.groups[at].forms, watch))
+    run.with_search(plan, at, |search| {
+        search.watched(&plan.groups[at].term, &plan.groups[at].forms, watch)
+    })
 }
 
 /// Searches again without one rule set, given the result `with` it. A group for which none of the set's rules changed

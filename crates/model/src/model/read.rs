@@ -2,11 +2,11 @@
 
 use super::operand::Target;
 use super::operator::Value;
+use super::recompute::Recomputed;
 use super::{
     Computed, DataSpec, Declared, HandWritten, Input, Kind, Model, Origin, Role, Statement,
     TensorId, gathered, operator, order, recompute, share, source,
 };
-use super::recompute::Recomputed;
 use ember_language::diagnostic::{Checked, Diagnostic, FileId, Sources, Span};
 use ember_language::rules::Definitions;
 use ember_language::sexp::{self, Sexp};
@@ -95,7 +95,11 @@ pub(super) fn read(
         form(sources, file, Reader { in_advance: in_advance.clone(), ..reader })
     };
     let (model, keeps) = form(Recomputed::default())?;
-    if keeps { recompute::with_forms(model, |recomputed| Ok(form(recomputed)?.0)) } else { Ok(model) }
+    if keeps {
+        recompute::with_forms(model, |recomputed| Ok(form(recomputed)?.0))
+    } else {
+        Ok(model)
+    }
 }
 
 /// Reads one form of the model, and returns true if it stores operands that another form computes row by row.

@@ -76,9 +76,9 @@ pub(super) fn with_forms(
 
 /// Iterates over the operands of an operation that it computes row by row.
 fn kept(applied: &Applied) -> impl Iterator<Item = (&Applied, &Expr)> {
-    let own = applied.tensors().filter(|(operand, _)| {
-        matches!(operand.role, Role::Tensor(_, Reads::Kept))
-    });
+    let own = applied
+        .tensors()
+        .filter(|(operand, _)| matches!(operand.role, Role::Tensor(_, Reads::Kept)));
     own.map(move |(_, expr)| (applied, expr))
 }
 
@@ -89,7 +89,8 @@ fn add(model: &mut Model, form: Model) {
     for mut computed in form.computed {
         let same = model.computed.iter().enumerate().position(|(at, own)| {
             let (own, other) = ((&own.tensor, own.kind), (&computed.tensor, computed.kind));
-            let alike = own.1 == other.1 && own.0.shape == other.0.shape && own.0.dtype == other.0.dtype;
+            let alike =
+                own.1 == other.1 && own.0.shape == other.0.shape && own.0.dtype == other.0.dtype;
             let is_free = own.1 == Kind::Scratch && !places.contains(&TensorId(inputs + at));
             alike && (is_free || own.0.name == other.0.name)
         });
