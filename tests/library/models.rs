@@ -91,6 +91,21 @@ fn functions_of_tables_are_computed_in_advance_if_the_data_reads_rows_often() {
     assert_eq!(functions_of_a_table(29), ["e", "c", "d", "a", "b"]);
 }
 
+#[test]
+fn rows_that_may_be_computed_again_make_forms() {
+    let lengths = |text: &str| {
+        let model = parse(text).expect("a model");
+        let forms: Vec<usize> = model.forms.iter().map(Vec::len).collect();
+        (model.statements.len(), forms)
+    };
+    // Everything is one statement, or the rows of one of the two products are stored.
+    let convolution = lengths(include_str!("../../examples/fusion/gcn_cora.sexp"));
+    assert_eq!(convolution, (4, vec![1, 2, 2]));
+    let sage = lengths(include_str!("../../examples/fusion/sage_cora.sexp"));
+    assert_eq!(sage, (8, vec![1]));
+    assert_eq!(lengths(WEIGHTED), (1, vec![]));
+}
+
 /// A model with every operation that is elaborated.
 const LAYERS: &str = "(model m
   (input x f32 (nodes 8)) (input w f32 (8 4)) (input b f32 (4)) (input scale f32 (4 4))

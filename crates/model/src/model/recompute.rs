@@ -54,11 +54,17 @@ pub(super) fn with_forms(
     let (mut looked_up, mut by_rows) = (BTreeSet::new(), BTreeSet::new());
     for part in full.statements.iter().flat_map(|statement| statement.value.walk()) {
         for (applied, operand) in part.applied().into_iter().flat_map(kept) {
+            if operand.stored().is_some() {
+                continue;
+            }
             match applied.kernel() {
                 Kernel::Rows => looked_up.insert(operand.span),
                 _ => by_rows.insert(operand.span),
             };
         }
+    }
+    if looked_up.is_empty() && by_rows.is_empty() {
+        return Ok(model);
     }
     add(&mut model, full);
     if looked_up.len() > MOST {
@@ -88,11 +94,11 @@ fn add(model: &mut Model, form: Model) {
     let mut places: Vec<TensorId> = (0..inputs).map(TensorId).collect();
     for mut computed in form.computed {
         let same = model.computed.iter().enumerate().position(|(at, own)| {
-            let (own, other) = ((&own.tensor, own.kind), (&computed.tensor, computed.kind));
-            let alike =
-                own.1 == other.1 && own.0.shape == other.0.shape && own.0.dtype == other.0.dtype;
-            let is_free = own.1 == Kind::Scratch && !places.contains(&TensorId(inputs + at));
-            alike && (is_free || own.0.name == other.0.name)
+            let (mine, other) = (&own.tensor, &computed.tensor);
+            let is_free = !places.contains(&TensorId(inputs + at));
+            let alike = own.kind == computed.kind && mine.dtype == other.dtype;
+            let named = own.kind == Kind::Scratch || mine.name == other.name;
+            is_free && alike && mine.shape == other.shape && named
         });
         let at = same.unwrap_or_else(|| {
             let mut names = (1_usize..).map(|n| format!("row.{n}"));
