@@ -153,7 +153,7 @@ impl Sim<'_> {
         match &code.insts[self.execution.inst] {
             Inst::Binary { op, dst, a, b, port, latency } => {
                 binary(*op, a.ty.dtype, &mut self.execution.lanes, dst, a, b);
-                self.computed(a, dst.lanes);
+                self.computed(a, dst.ty.lanes);
                 if op.price() == ScalarPrice::Exponential {
                     for p in 0..a.pieces {
                         self.occupy(*port, self.execution.ready[a.piece + p]);
@@ -187,7 +187,7 @@ impl Sim<'_> {
             Inst::Unary { op, dst, src } => {
                 let value = |x| op.apply(scalar(src.ty.dtype, x)).map_or(0, raw);
                 map(&mut self.execution.lanes, dst, src, value);
-                self.computed(src, dst.lanes);
+                self.computed(src, dst.ty.lanes);
                 let figures = self.core_figures;
                 let latencies = op.latency().iter().map(|latency| match latency {
                     Latency::Exponential => figures.exp_latency,
@@ -208,7 +208,7 @@ impl Sim<'_> {
             }
             Inst::Fold { op, dst, src, port, latency } => {
                 self.fold(*op, dst, src, *port, *latency);
-                self.computed(src, src.lanes - 1);
+                self.computed(src, src.ty.lanes.saturating_sub(1));
             }
             Inst::Broadcast { dst, src } => {
                 let value = self.execution.lanes[src.slot];
@@ -252,7 +252,7 @@ impl Sim<'_> {
                 let at = self.reach(addr)?;
                 self.load(old, addr, &at);
                 binary(*op, src.ty.dtype, &mut self.execution.lanes, old, old, src);
-                self.computed(src, src.lanes);
+                self.computed(src, src.ty.lanes);
                 self.operate(*port, *latency, old, &[old, src]);
                 self.store(old, addr, &at);
             }
@@ -306,9 +306,9 @@ impl Sim<'_> {
 
     /// Counts the operations of so many lanes on an operand, if they are floating-point.
     #[inline(always)]
-    fn computed(&mut self, operand: &Reg, lanes: usize) {
+    fn computed(&mut self, operand: &Reg, lanes: u32) {
         if operand.ty.dtype.is_float() {
-            self.memory.counters.flops += lanes as u64;
+            self.memory.counters.flops += u64::from(lanes);
         }
     }
 
