@@ -82,7 +82,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
 ];
 
 /// The maximum number of names in all, which stand in [`HOMES`] alone.
-const MOST: usize = 144;
+const MOST: usize = 147;
 
 /// Enums whose variants are names of operators. Primitives have no enum: a primitive is its form.
 const ENUMS: [&str; 2] = ["BinaryOp", "UnaryOp"];

@@ -29,22 +29,18 @@ impl Interpreter {
             }
             _ => return Err(self.rank_error(to, extents.len())),
         };
-        let Some((columns, above)) = counts.split_last().filter(|(columns, _)| **columns > 0)
-        else {
-            return Ok(());
-        };
-        self.each_index(above, |this, above| {
-            let values = this.row_of_elements(from, above, *columns)?;
-            let row = above
-                .iter()
-                .copied()
-                .chain(slot)
-                .try_fold(to, |row, i| this.within(row, Scalar::I64(i)))?;
-            for (i, value) in values.into_iter().enumerate() {
-                let place = this.within(row, Scalar::I64(shift.wrapping_add(i as i64)))?;
-                this.set(place, value)?;
+        self.each_index(&counts, |this, index| {
+            let value = this.element_at(from, index)?;
+            let mut place = to;
+            for (at, i) in index.iter().enumerate() {
+                let last = at + 1 == index.len();
+                if let Some(slot) = slot.filter(|_| last) {
+                    place = this.within(place, Scalar::I64(slot))?;
+                }
+                let i = if last { i.wrapping_add(shift) } else { *i };
+                place = this.within(place, Scalar::I64(i))?;
             }
-            Ok(())
+            this.set(place, value)
         })
     }
 

@@ -283,28 +283,6 @@ impl Interpreter {
         })
     }
 
-    /// The elements of a tensor whose indices but the last are given.
-    pub(super) fn row_of_elements(
-        &mut self,
-        of: At,
-        above: &[i64],
-        columns: i64,
-    ) -> Result<Vec<Scalar>, Fault> {
-        let mut elements = Vec::new();
-        if let Whole::Computed(_, op) = self.whole(of)? {
-            (0..columns).try_for_each(|_| self.step())?;
-            let count = usize::try_from(columns).unwrap_or(0);
-            grow(|| self.computed(of, op, (above, 0, count), |x| elements.push(x)))?;
-            return Ok(elements);
-        }
-        let mut index = [above, &[0]].concat();
-        for i in 0..columns {
-            index[above.len()] = i;
-            elements.push(self.element_at(of, &index)?);
-        }
-        Ok(elements)
-    }
-
     /// An element of what is stored at an address.
     pub(super) fn stored_at(&mut self, address: At, index: &[i64]) -> Result<Scalar, Fault> {
         let place = self.stored_part(address, index)?;
