@@ -262,14 +262,14 @@ impl Effects {
         for child in children {
             all.extend(effects(egraph, *child)?.into_owned());
         }
-        // A product of some rows touches those rows of the output and of the first matrix.
+        // A product of some rows touches those rows of the output and of the first matrix, and all of the second.
         let some = match info.form(children) {
             Some(Form::Product {
                 out,
                 factors: [a, b],
                 block: Block::Rows([count, _, first]),
                 ..
-            }) => {
+            }) if b != out => {
                 let start = egraph[first].data.affine.as_ref();
                 let start = start.and_then(|start| egraph.analysis.current(start));
                 let lanes = egraph[count].data.integer().filter(|count| *count >= 1);
