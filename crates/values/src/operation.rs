@@ -79,8 +79,8 @@ pub enum Reads {
     Many,
     /// Possibly many times, from scratch memory of the operation if rules compute it there.
     Scratch,
-    /// The same row by row: a model has the forms in which it is stored in advance and in which each row is computed for
-    /// every use of it.
+    /// Rows, possibly many times: a model has the form in which they are stored in advance, and the form in which each is
+    /// computed for every use of it.
     Kept,
 }
 
