@@ -164,7 +164,8 @@ impl Subject {
     }
 
     /// Returns the elements that the operands and the indices of an element touch, evaluated one after the other. An
-    /// operand in which a variable is bound is evaluated for all values of the variable.
+    /// operand in which a variable is bound is evaluated for all values of the variable. Something can be put in the
+    /// place of a variable that takes no value if the operand does not mention the variable: it is then evaluated once.
     fn operands_trace(&self, info: &OpInfo) -> Result<Trace, Error> {
         let mut run = self.fresh()?.traced();
         for index in &self.indices {
@@ -178,8 +179,9 @@ impl Subject {
             match info.binds {
                 Some((variable, body)) if body == at => {
                     let (lo, count, step) = run.values_of(self.operands[variable])?;
-                    for k in 0..count as i64 {
-                        let value = lo.wrapping_add(step.wrapping_mul(k));
+                    let replaced = info.form.is_some_and(|form| form.is_elsewhere());
+                    for k in 0..count.max(u64::from(replaced)) {
+                        let value = lo.wrapping_add(step.wrapping_mul(k as i64));
                         run.bind(self.operands[variable], value)?;
                         evaluate(&mut run, kind, *operand)?;
                     }
