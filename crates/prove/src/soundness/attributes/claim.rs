@@ -8,6 +8,7 @@ use egg::Id;
 use ember_interpret::{Elements, Error, Interpreter, Trace, Value};
 use ember_language::rules::{Kind, Loop, OpInfo};
 use ember_language::term::Head;
+use ember_values::primitive::form::Form;
 use ember_values::primitive::{Ask, Typing, Width};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub(super) enum Found {
 }
 
 const UNTYPED: &str = "no case has an element";
+const EMPTY: &str = "no case has a tensor with elements";
 const FAULT: &str = "an operand alone has no meaning in any case";
 
 impl Subject {
@@ -151,6 +153,11 @@ impl Subject {
         let mut run = self.fresh()?.traced();
         evaluate(&mut run, self.instance.kind, self.instance.lhs)?;
         let trace = run.trace();
+        if let Some(Form::Element { tensor, .. }) = info.form
+            && self.fresh()?.elements(self.operands[tensor])?.is_empty()
+        {
+            return Ok(Found::Nothing(EMPTY));
+        }
         let mut allowed = of(&self.operands_trace(info)?).clone();
         for at in claimed {
             allowed.extend(self.fresh()?.covered(self.operands[*at])?);
