@@ -216,8 +216,12 @@ impl Machine {
     /// Returns the simulated core's share of main memory's bandwidth, in bytes per core cycle: what refreshes leave.
     pub fn share_bytes_per_cycle(&self) -> f64 {
         let total = self.dram.channels as f64 * self.dram.channel_gb_per_s;
-        let refreshing = self.dram.t_rfc_ns / self.dram.t_refi_ns;
-        total * (1.0 - refreshing) / self.dram.sharers as f64 / self.core.clock_ghz
+        total * (1.0 - self.refreshing()) / self.dram.sharers as f64 / self.core.clock_ghz
+    }
+
+    /// Returns the share of the time in which main memory refreshes itself.
+    pub fn refreshing(&self) -> f64 {
+        self.dram.t_rfc_ns / self.dram.t_refi_ns
     }
 
     /// Returns the simulated core's share of the rows that main memory activates, per core cycle.

@@ -72,7 +72,7 @@ pub fn drawn(
     (plan, at): (&Plan, usize),
     draw: Draw,
 ) -> Vec<Drawn> {
-    let statistics = case.statistics(inputs);
+    let statistics = case.statistics_of_finished(inputs);
     let goal = pipeline::goal(&inputs.book, schedule);
     let rates = Rates::of(&inputs.machine);
     let mut chooser = Chooser::new(inputs, Some(case), goal);

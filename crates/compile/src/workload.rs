@@ -21,6 +21,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Statistics<'a> {
     store: &'a Store,
     first_touch: FxHashMap<Symbol, f64>,
+    past_l1: FxHashMap<Symbol, f64>,
     past_l2: FxHashMap<Symbol, f64>,
     occupied: FxHashMap<Symbol, f64>,
     trips: Mutex<FxHashMap<String, f64>>,
@@ -34,34 +35,17 @@ impl<'a> Statistics<'a> {
         store: &'a Store,
         machine: &Machine,
     ) -> Statistics<'a> {
-        let in_terms = |tensor: TensorId| Symbol::from(format!("%{}", model.tensor(tensor).name));
-        let mut first_touch: FxHashMap<Symbol, f64> = FxHashMap::default();
-        let mut past_l2: FxHashMap<Symbol, f64> = FxHashMap::default();
-        // If a table is looked up several times, the use with the greatest share of misses counts.
-        let touch = |known: &mut FxHashMap<Symbol, f64>, tensor: TensorId, share: f64| {
-            let before = known.entry(in_terms(tensor)).or_insert(share);
-            *before = before.max(share);
+        let in_terms = |tensor| in_terms(model, tensor);
+        let past = |bytes| past_cache(model, instance, machine, bytes);
+        let mut first_touch = past(machine.llc_share());
+        let past_l2 = match machine.capabilities().has(Capability::Hints) {
+            true => past(machine.l2.bytes / machine.l2.sharers),
+            false => FxHashMap::default(),
         };
-        for IndexUse { indices, read, .. } in model.index_uses() {
-            let Some(indices) = instance.tensors.get(&model.tensor(indices).name) else { continue };
-            for table in read {
-                let name = &model.tensor(table).name;
-                let share = |bytes| {
-                    let rows = (0..indices.len()).filter_map(|l| indices.get(l)?.as_i64());
-                    // A cache with room for every lookup replaces nothing.
-                    let room = rows_in_cache(instance, name, machine, bytes).min(indices.len());
-                    missing(rows, room) / (indices.len() as f64).max(1.0)
-                };
-                touch(&mut first_touch, table, share(machine.llc_share()));
-                if machine.capabilities().has(Capability::Hints) {
-                    touch(&mut past_l2, table, share(machine.l2.bytes / machine.l2.sharers));
-                }
-            }
-        }
         // An offset is read as the end of one bag and as the start of the next.
         let mut occupied = FxHashMap::default();
         for OffsetsUse { offsets, .. } in model.offsets_uses() {
-            touch(&mut first_touch, offsets, 0.5);
+            raise(&mut first_touch, in_terms(offsets), 0.5);
             if let Some(bounds) = instance.tensors.get(&model.tensor(offsets).name) {
                 let bound = |l: u64| bounds.get(l).and_then(|x| x.as_i64());
                 let bags = bounds.len().saturating_sub(1);
@@ -69,7 +53,13 @@ impl<'a> Statistics<'a> {
                 occupied.insert(in_terms(offsets), full as f64 / (bags as f64).max(1.0));
             }
         }
-        Statistics { store, first_touch, past_l2, occupied, trips: Mutex::default() }
+        let (past_l1, trips) = (FxHashMap::default(), Mutex::default());
+        Statistics { store, first_touch, past_l1, past_l2, occupied, trips }
+    }
+
+    /// Adds the statistics of the core's first cache, which no choice is made by: those of estimates of finished programs.
+    pub fn of_finished(self, model: &Model, instance: &Instance, machine: &Machine) -> Self {
+        Statistics { past_l1: past_cache(model, instance, machine, machine.l1.bytes), ..self }
     }
 
     /// Returns the statistics of a store without further knowledge: every load is the first to touch its line.
@@ -77,6 +67,7 @@ impl<'a> Statistics<'a> {
         Statistics {
             store,
             first_touch: FxHashMap::default(),
+            past_l1: FxHashMap::default(),
             past_l2: FxHashMap::default(),
             occupied: FxHashMap::default(),
             trips: Mutex::default(),
@@ -92,6 +83,7 @@ impl<'a> Statistics<'a> {
     pub fn workload(&self, egraph: &EGraph) -> Workload {
         let mut workload = Workload {
             first_touch: self.first_touch.clone(),
+            past_l1: self.past_l1.clone(),
             past_l2: self.past_l2.clone(),
             occupied: self.occupied.clone(),
             ..Workload::default()
@@ -129,6 +121,39 @@ impl<'a> Statistics<'a> {
         }
         workload
     }
+}
+
+/// Returns the name of a tensor in terms.
+fn in_terms(model: &Model, tensor: TensorId) -> Symbol {
+    Symbol::from(format!("%{}", model.tensor(tensor).name))
+}
+
+/// Raises a tensor's share of misses. If it is looked up several times, the use with the greatest share counts.
+fn raise(shares: &mut FxHashMap<Symbol, f64>, tensor: Symbol, share: f64) {
+    let before = shares.entry(tensor).or_insert(share);
+    *before = before.max(share);
+}
+
+/// Returns the share of lookups in each table that miss a cache of so many bytes.
+fn past_cache(
+    model: &Model,
+    instance: &Instance,
+    machine: &Machine,
+    bytes: u64,
+) -> FxHashMap<Symbol, f64> {
+    let mut shares = FxHashMap::default();
+    for IndexUse { indices, read, .. } in model.index_uses() {
+        let Some(indices) = instance.tensors.get(&model.tensor(indices).name) else { continue };
+        for table in read {
+            let rows = (0..indices.len()).filter_map(|l| indices.get(l)?.as_i64());
+            let name = &model.tensor(table).name;
+            // A cache with room for every lookup replaces nothing.
+            let room = rows_in_cache(instance, name, machine, bytes).min(indices.len());
+            let share = missing(rows, room) / (indices.len() as f64).max(1.0);
+            raise(&mut shares, in_terms(model, table), share);
+        }
+    }
+    shares
 }
 
 /// Returns the number of rows of a table that a cache of so many bytes holds.

@@ -80,7 +80,7 @@ fn compared(inputs: &Inputs, case: &Case, path: &Path) -> Compared {
     let read = text::read(&forms[0], &inputs.book, &inputs.words());
     let (term, _) = read.unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
 
-    let statistics = case.statistics(inputs);
+    let statistics = case.statistics_of_finished(inputs);
     let context = inputs.context();
     let operators = inputs.book.signature.table();
     let core = &inputs.machine.core;

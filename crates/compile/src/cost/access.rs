@@ -22,7 +22,7 @@ impl Model<'_> {
             Form::Sequence(Sequence::Empty | Sequence::Barrier) => {
                 Some(Summary::passive(term.operands))
             }
-            Form::Sequence(Sequence::Two(_)) => Summary::merge(term.operands),
+            Form::Sequence(Sequence::Two(_)) => self.sequence(term.operands),
             Form::Loop(own) if own.folds.is_none() => self.access_loop(term),
             Form::Write { op: None, address, .. } => self.access_store(term, address.summary),
             Form::Carried { x: body, to: None }
@@ -52,7 +52,7 @@ impl Model<'_> {
         body.cost = self.settled(&body.cost);
         self.wait_for_lines(key, &mut body.passed, &body.cost);
         body.cost = body.cost * self.trips(key);
-        self.repeat(key, &[lo, hi], &mut body);
+        self.repeat(key, &[[lo, hi]], &mut body);
         body.callback_here = false;
         body.enclose(key);
         let mut summary = bounds.and(&body)?;
@@ -156,6 +156,7 @@ impl Model<'_> {
             stream.place = Some(term.egraph.find(place));
             stream.stays = hint != Hint::NonTemporal;
             stream.misses = misses;
+            stream.activations = self.activations(address);
             stream.past_l2 = address.tensor.filter(|_| hint != Hint::TemporalL2);
         });
         Some(summary)

@@ -21,7 +21,7 @@ impl Model<'_> {
             Form::Sequence(Sequence::Empty | Sequence::Barrier) | Form::Extent { .. } => {
                 Some(Summary::passive(term.operands))
             }
-            Form::Sequence(Sequence::Two(_)) => Summary::merge(term.operands),
+            Form::Sequence(Sequence::Two(_)) => self.sequence(term.operands),
             Form::Loop(Loop { folds: None, .. }) => self.execute_loop(term, None),
             Form::Loop(Loop { folds: Some(_), .. }) => self.reduction(term),
             Form::Product { out, factors: [a, b], block, transposed } => {
@@ -136,6 +136,7 @@ impl Model<'_> {
         };
         let memory = Cost {
             dram_bytes: lines * misses * self.rates.line_bytes,
+            activated: lines * misses * self.activations(address),
             ..self.missed(address, lines, misses)
         };
         self.reach(&mut summary, address);
@@ -265,7 +266,7 @@ impl Model<'_> {
         self.wait_for_lines(key, &mut body.passed, &settled);
         body.cost = settled * self.trips(key) + self.rates.write_back(written);
         let (first, last) = access.unwrap_or((lo, hi));
-        self.repeat(key, &[lo, hi, first, last], &mut body);
+        self.repeat(key, &[[lo, hi], [first, last]], &mut body);
         body.enclose(key);
         let mut summary = Summary::merge(&[lo, hi])?.and(&body)?;
         if hi.streams.values().any(|stream| stream.marshalled) {

@@ -31,6 +31,11 @@ impl<T: Copy + Ord> Few<T> {
         self.0.is_empty()
     }
 
+    /// Iterates over the members.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter()
+    }
+
     /// Returns true if the set contains the member.
     pub fn contains(&self, member: &T) -> bool {
         self.0.contains(member)

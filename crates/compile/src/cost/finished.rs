@@ -196,7 +196,64 @@ impl Model<'_> {
         }
         let past_l2 = address.tensor.and_then(|tensor| self.workload.past_l2.get(&tensor).copied());
         let llc_bytes = lines * past_l2.unwrap_or(1.0) * self.rates.line_bytes;
-        Cost { missed: lines * misses, llc_bytes, ..Cost::default() }
+        let l2_bytes = lines * self.past_l1(address) * self.rates.line_bytes;
+        Cost { missed: lines * misses, l2_bytes, llc_bytes, ..Cost::default() }
+    }
+
+    /// Returns the share of an address' lines that the core's first cache does not hold; all of them if that is not known.
+    pub(super) fn past_l1(&self, address: &Summary) -> f64 {
+        let known = || self.workload.past_l1.get(&address.tensor?).copied();
+        if self.is_finished_program() { known().unwrap_or(1.0) } else { 1.0 }
+    }
+
+    /// Prices statements one after the other. What one of them writes, the next one finds in the last-level cache, if not
+    /// much passes it meanwhile. If no loop encloses them, a unit with nothing to do in one of them cannot begin another.
+    pub(super) fn sequence(&self, parts: &[&Summary]) -> Option<Summary> {
+        if !self.is_finished_program() {
+            return Summary::merge(parts);
+        }
+        let passed = |part: &&Summary| part.alone.llc_bytes;
+        let mut all = match parts.iter().map(passed).sum::<f64>() <= self.rates.llc_bytes {
+            true => {
+                let near: Vec<Summary> = parts.iter().map(|part| part.at_once()).collect();
+                Summary::merge(&near.iter().collect::<Vec<_>>())?
+            }
+            false => Summary::merge(parts)?,
+        };
+        let cycles = |cost: Cost| self.rates.cycles(&Cost { apart: 0.0, ..cost });
+        let each: f64 = parts.iter().map(|part| cycles(part.alone)).sum();
+        all.cost.apart += (each - cycles(self.alone(&all))).max(0.0);
+        Some(all)
+    }
+
+    /// Returns the activations of DRAM's rows for a line of an address that is not in a cache. Neighbours that are read one
+    /// after the other share them. A tensor that is read from its beginning to its end activates each row once.
+    pub(super) fn activations(&self, address: &Summary) -> f64 {
+        let Some(Finished { moves, .. }) = address.finished.as_deref() else { return 0.0 };
+        let rates = self.rates;
+        let in_order = |scope: &Few<Id>| scope.is_subset(&moves.in_order);
+        if in_order(&moves.leading) && in_order(&moves.last) {
+            return rates.line_bytes / rates.row_bytes;
+        }
+        let neighbours: f64 = moves.in_order.iter().map(|key| self.trips(*key)).product();
+        let lines = (address.bytes() * neighbours / rates.line_bytes).ceil().max(1.0);
+        // The channels take blocks of lines in turn. Each run begins a multiple of its length from the first one.
+        let (length, block) = (lines as u64, rates.interleaved);
+        let touched = (0..block).map(|at| (at * (length % block) % block + length).div_ceil(block));
+        let blocks = touched.sum::<u64>() as f64 / block as f64;
+        let rows = rates.channels + lines * rates.line_bytes / rates.row_bytes;
+        blocks.min(rows) / lines
+    }
+
+    /// Returns the cycles in which requests of a stream are in flight, if as many are at a time as may be: of lines past the
+    /// core's L2, and of those among them that come from DRAM. Of a stream through the L2, they are misses of the L2, too.
+    pub(super) fn in_flight(&self, stream: &StreamUse, past_l2: f64, missed: f64) -> f64 {
+        let rates = self.rates;
+        let most = match stream.past_l2 {
+            Some(_) => rates.outstanding,
+            None => rates.outstanding.min(rates.l2_misses),
+        };
+        (past_l2 * rates.llc_latency + missed * rates.dram_latency) / most
     }
 
     /// Returns the run of lines that a load of the execute unit begins or goes on with.
@@ -237,18 +294,27 @@ impl Model<'_> {
         for own in passed.iter_mut().filter(|own| jumps(own)) {
             own.cost.execute += waits * awaited(own) / missed;
             if !own.run.kept {
-                let bytes = beyond(own) * own.cost.missed * self.rates.line_bytes;
+                let lines = beyond(own) * own.cost.missed;
+                let bytes = lines * self.rates.line_bytes;
+                own.cost.activated += lines / self.rates.interleaved as f64;
                 own.cost.dram_bytes += bytes;
                 own.cost.llc_bytes += bytes;
+                own.cost.l2_bytes += bytes;
             }
             own.cost.missed = 0.0;
         }
     }
 }
 
-/// Returns true if a load of an iteration finds in a cache what an earlier one of the same place has asked for, given the
-/// streams in their order.
-pub(super) fn is_found(streams: &[&StreamUse], at: usize) -> bool {
-    let same = |other: &&&StreamUse| other.loads && other.place == streams[at].place;
-    streams[..at].iter().filter(same).any(|other| other.stays)
+/// Returns a load of an iteration that finds in a cache what an earlier one of the same place has asked for, given the
+/// streams in their order; `None` if there is no earlier one.
+pub(super) fn found(streams: &[&StreamUse], at: usize) -> Option<StreamUse> {
+    let own = streams[at];
+    let same = |other: &&&StreamUse| other.loads && other.stays && other.place == own.place;
+    let mut earlier = streams[..at].iter().filter(same).peekable();
+    earlier.peek()?;
+    let in_l2 = own.past_l2.is_none() && earlier.clone().any(|other| other.past_l2.is_none());
+    let through_l2 = if in_l2 { Some(0.0) } else { own.through_l2 };
+    let past_l1 = if earlier.any(|other| other.fetched) { 0.0 } else { own.past_l1 };
+    Some(StreamUse { misses: 0.0, through_l2, past_l1, ..own.clone() })
 }

@@ -31,7 +31,7 @@ use ember_language::rules::{Kind, Unit};
 use ember_language::term::{Head, Node, Term};
 use ember_values::primitive::Price;
 use ember_values::primitive::form::{Form, Number, Operation};
-use finished::is_found;
+use finished::found;
 use rustc_hash::{FxHashMap, FxHashSet};
 use term::{Operand, Priced};
 
@@ -42,6 +42,9 @@ pub struct Workload {
     pub trips: FxHashMap<Id, f64>,
     /// The share of line requests that touch a line for the first time, by tensor name in terms.
     pub first_touch: FxHashMap<Symbol, f64>,
+    /// The share of line requests that the core's first cache could not serve, by tensor name in terms; for finished
+    /// programs.
+    pub past_l1: FxHashMap<Symbol, f64>,
     /// The share of line requests that the core's L2 could not serve if all went through it, by tensor name in terms.
     pub past_l2: FxHashMap<Symbol, f64>,
     /// The extents of each tensor, by its name in terms.
@@ -289,26 +292,31 @@ impl Model<'_> {
         }
     }
 
-    /// Encloses the traffic of intermediate tensors in a loop with these bounds.
-    fn repeat(&self, key: Id, bounds: &[&Summary], body: &mut Summary) {
+    /// Encloses the traffic of intermediate tensors in a loop with these bounds, lower and upper ones, on each unit.
+    fn repeat(&self, key: Id, bounds: &[[&Summary; 2]], body: &mut Summary) {
         let trips = self.trips(key);
+        // Parts of different iterations are beside each other.
+        body.cost.apart = 0.0;
         if self.pricing != Pricing::Program {
             body.passed.retain(|passed| !(passed.written && passed.read));
             body.passed.iter_mut().for_each(|passed| passed.cost = passed.cost * trips);
             return;
         }
+        let offsets =
+            bounds.iter().find_map(|[lo, hi]| lo.tensor.filter(|_| lo.tensor == hi.tensor));
+        let entered = self.occupied_share(offsets);
         for passed in &mut body.passed {
             if passed.written && passed.read {
                 passed.cost = Cost::default();
             }
-            // What does not depend on the variable is one place in all iterations.
+            // What does not depend on the variable is one place in all iterations, if there are any.
             let moves = passed.scope.contains(&key);
-            let times = if moves { trips } else { 1.0 };
+            let times = if moves { trips } else { entered };
             passed.run.lines *= times;
             // Where a loop begins decides which places it reaches.
             if moves {
                 passed.looped = true;
-                bounds.iter().for_each(|bound| passed.scope.unite(&bound.variables()));
+                bounds.iter().flatten().for_each(|bound| passed.scope.unite(&bound.variables()));
             }
             (passed.cost, passed.kept) = (passed.cost * times, passed.kept * times);
         }
@@ -333,7 +341,9 @@ impl Model<'_> {
                 place: Some(term.egraph.find(place)),
                 stays: true,
                 fetched: true,
+                past_l1: self.past_l1(ahead),
                 misses: self.misses(ahead) * (1.0 + POLLUTION),
+                activations: self.activations(ahead),
                 ..StreamUse::default()
             },
         );
@@ -353,10 +363,9 @@ impl Model<'_> {
         }
         let mut fetched = 0.0;
         for (at, stream) in paid.iter().enumerate() {
-            let mut streamed = self.stream_cost(stream, Some(key));
-            if self.is_finished_program() && is_found(&paid, at) {
-                streamed.dram_bytes = 0.0;
-            }
+            let found = if self.is_finished_program() { found(&paid, at) } else { None };
+            let stream = found.as_ref().unwrap_or(stream);
+            let streamed = self.stream_cost(stream, Some(key));
             body.cost = body.cost + streamed + self.hand_over(stream, widest);
             if stream.fetched {
                 fetched += streamed.dram_bytes / self.rates.line_bytes;
@@ -386,7 +395,7 @@ impl Model<'_> {
         let bytes = stream.element * stream.lanes;
         let mut cost = Cost::default();
         if stream.fetched {
-            cost = cost + self.rates.load_from_l2(bytes);
+            cost = cost + Cost { l2_bytes: bytes * stream.past_l1, ..self.rates.load(bytes) };
         }
         if stream.marshalled {
             cost = cost + self.rates.load_from_l2(bytes);
@@ -412,6 +421,7 @@ impl Model<'_> {
             let lines = if stream.lanes > 1.0 || !consecutive { part.max(1.0) } else { part };
             cost.lines += lines;
             cost.dram_bytes += lines * stream.misses * self.rates.line_bytes;
+            cost.activated += lines * stream.misses * stream.activations;
             let found = match stream.through_l2 {
                 Some(misses) => self.rates.l2_energy + misses * self.rates.llc_energy,
                 None => self.rates.llc_energy,
@@ -419,7 +429,14 @@ impl Model<'_> {
             let fetched = stream.misses * self.rates.line_bytes * self.rates.dram_energy;
             cost.energy += lines * (found + fetched);
             if self.is_finished_program() {
-                cost.llc_bytes += lines * stream.through_l2.unwrap_or(1.0) * self.rates.line_bytes;
+                let past_l2 = lines * stream.through_l2.unwrap_or(1.0);
+                cost.llc_bytes += past_l2 * self.rates.line_bytes;
+                cost.in_flight += self.in_flight(stream, past_l2, lines * stream.misses);
+                if stream.past_l2.is_none() {
+                    // A prefetch moves nothing if the L2 has the line.
+                    let moved = if stream.fetched { past_l2 } else { lines };
+                    cost.l2_bytes += moved * self.rates.line_bytes;
+                }
             }
         }
         cost

@@ -33,6 +33,8 @@ pub struct StreamUse {
     pub stride: Option<Id>,
     /// The share of its lines that come from DRAM, for a load.
     pub misses: f64,
+    /// The activations of DRAM's rows for each of these lines, for a load of a finished program.
+    pub activations: f64,
     /// The share of its lines that the core's L2 does not hold, for a load through it of which that is known.
     pub through_l2: Option<f64>,
     /// The tensor, for a load that bypasses the core's L2.
@@ -41,6 +43,8 @@ pub struct StreamUse {
     pub marshalled: bool,
     /// True if the access unit prefetches it and the execute unit loads it.
     pub fetched: bool,
+    /// The share of its lines that the core's first cache does not hold when the execute unit loads them, for a prefetch.
+    pub past_l1: f64,
 }
 
 /// Streams by the structural keys of their terms, in the order of the keys. Candidates share the streams.
@@ -290,6 +294,12 @@ impl Summary {
             None => summary.identify(&node.to_string(), &[]),
         }
         summary
+    }
+
+    /// Returns a part of which all that it writes is in a cache for the next part.
+    pub(super) fn at_once(&self) -> Summary {
+        let passed = self.passed.iter().map(|own| Passed { looped: false, ..own.clone() });
+        Summary { passed: passed.collect(), ..self.clone() }
     }
 
     /// Combines the costs and needs of the children; `None` if the units would interfere with each other.

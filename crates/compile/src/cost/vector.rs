@@ -46,6 +46,13 @@ pub struct Cost {
     pub enclosed: f64,
     /// Lines from DRAM that the execute unit asks for itself, as long as no loop moves them.
     pub missed: f64,
+    /// Rows of DRAM's banks that are activated.
+    pub activated: f64,
+    /// Cycles in which the requests of the access unit are in flight, if as many are at a time as may be.
+    pub in_flight: f64,
+    /// Cycles that parts take one after the other in addition to those that they would take beside each other, if no loop
+    /// encloses them.
+    pub apart: f64,
 }
 
 impl Cost {
@@ -113,6 +120,9 @@ impl Add for Cost {
             llc_bytes: self.llc_bytes + other.llc_bytes,
             enclosed: self.enclosed + other.enclosed,
             missed: self.missed + other.missed,
+            activated: self.activated + other.activated,
+            in_flight: self.in_flight + other.in_flight,
+            apart: self.apart + other.apart,
         }
     }
 }
@@ -140,6 +150,9 @@ impl Mul<f64> for Cost {
             llc_bytes: self.llc_bytes * by,
             enclosed: self.enclosed * by,
             missed: self.missed * by,
+            activated: self.activated * by,
+            in_flight: self.in_flight * by,
+            apart: self.apart * by,
         }
     }
 }
@@ -205,10 +218,26 @@ pub struct Rates {
     pub line_bytes: f64,
     /// Line requests per cycle of the access unit.
     pub requests: f64,
+    /// Requests of the access unit in flight at a time.
+    pub outstanding: f64,
+    /// Misses of the core's L2 in flight at a time.
+    pub l2_misses: f64,
+    /// Cycles from the core's L2 to the last-level cache and back.
+    pub llc_latency: f64,
+    /// Cycles from the last-level cache to DRAM and back, if it is not busy.
+    pub dram_latency: f64,
     /// Bytes per cycle into the data queue.
     pub queue_rate: f64,
     /// Bytes per cycle from DRAM.
     pub dram_rate: f64,
+    /// Rows of DRAM's banks that are activated per cycle: what refreshes leave.
+    pub activations: f64,
+    /// Bytes of a row of one bank of DRAM.
+    pub row_bytes: f64,
+    /// Lines that follow each other in one channel of DRAM.
+    pub interleaved: u64,
+    /// Channels of DRAM.
+    pub channels: f64,
     /// Bytes that the bus of DRAM could move while it turns for a written byte.
     pub turning: f64,
     /// Picojoules per access to the core's L2.
@@ -256,8 +285,16 @@ impl Rates {
             llc_rate: machine.llc.bytes_per_cycle as f64,
             line_bytes: machine.dram.line_bytes as f64,
             requests: machine.access.requests_per_cycle as f64,
+            outstanding: machine.access.outstanding as f64,
+            l2_misses: machine.l2.misses as f64,
+            llc_latency: machine.llc.latency as f64,
+            dram_latency: machine.cycles(unloaded) as f64,
             queue_rate: machine.queue.write_bytes_per_cycle as f64,
             dram_rate: machine.share_bytes_per_cycle(),
+            activations: machine.activations_per_cycle() * (1.0 - machine.refreshing()),
+            row_bytes: machine.dram.row_bytes as f64,
+            interleaved: machine.dram.interleave_bytes / machine.dram.line_bytes,
+            channels: machine.dram.channels as f64,
             turning: machine.turning_lines(),
             l2_energy: energy.l2_pj,
             llc_energy: energy.llc_pj,
@@ -341,11 +378,16 @@ impl Rates {
         let unaided = cost.unannounced * self.exposed_latency;
         [
             ("traversal", cost.steps),
-            ("requests", (cost.lines / self.requests).max(cost.llc_bytes / self.llc_rate)),
+            (
+                "requests",
+                [cost.lines / self.requests, cost.llc_bytes / self.llc_rate, cost.in_flight]
+                    .into_iter()
+                    .fold(0.0, f64::max),
+            ),
             ("execute", cost.execute + unaided),
             ("L2", cost.l2_bytes / self.l2_rate),
             ("queue", cost.marshal + cost.queue_bytes / self.queue_rate),
-            ("DRAM", cost.dram_bytes / self.dram_rate),
+            ("DRAM", (cost.dram_bytes / self.dram_rate).max(cost.activated / self.activations)),
         ]
     }
 
@@ -353,7 +395,7 @@ impl Rates {
     /// distinguishes programs with the same slowest resource.
     pub fn cycles(&self, cost: &Cost) -> f64 {
         let slowest = self.resources(cost).iter().map(|(_, cycles)| *cycles).fold(0.0, f64::max);
-        slowest + cost.waits + self.beside(cost)
+        slowest + cost.waits + cost.apart + self.beside(cost)
     }
 
     /// Returns the share of an estimate that all resources and the energy have, whichever is the slowest.

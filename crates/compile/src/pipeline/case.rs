@@ -67,6 +67,11 @@ impl Case {
         Statistics::new(&inputs.model, &self.instance, &self.store, &inputs.machine)
     }
 
+    /// Returns the statistics for estimates of finished programs.
+    pub fn statistics_of_finished<'a>(&'a self, inputs: &Inputs) -> Statistics<'a> {
+        self.statistics(inputs).of_finished(&inputs.model, &self.instance, &inputs.machine)
+    }
+
     /// Measures a program on this data; an error if it does not finish.
     pub fn rank(&self, program: &Program, machine: &Machine) -> Result<Measure, NoProgram> {
         self.rank_within(program, machine, self.cycle_limit, Values::All)
