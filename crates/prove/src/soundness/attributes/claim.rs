@@ -8,7 +8,6 @@ use egg::Id;
 use ember_interpret::{Elements, Error, Interpreter, Trace, Value};
 use ember_language::rules::{Kind, Loop, OpInfo};
 use ember_language::term::Head;
-use ember_values::primitive::form::Form;
 use ember_values::primitive::{Ask, Typing, Width};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use std::collections::BTreeMap;
@@ -153,10 +152,12 @@ impl Subject {
         let mut run = self.fresh()?.traced();
         evaluate(&mut run, self.instance.kind, self.instance.lhs)?;
         let trace = run.trace();
-        if let Some(Form::Element { tensor, .. }) = info.form
-            && self.fresh()?.elements(self.operands[tensor])?.is_empty()
-        {
-            return Ok(Found::Nothing(EMPTY));
+        // An operator that takes an element can take one of a tensor that has none.
+        for (operand, kind) in self.operands.iter().zip(&self.kinds) {
+            let taken = info.kind == Some(Kind::Value) && *kind == Some(Kind::Tensor);
+            if taken && self.fresh()?.elements(*operand)?.is_empty() {
+                return Ok(Found::Nothing(EMPTY));
+            }
         }
         let mut allowed = of(&self.operands_trace(info)?).clone();
         for at in claimed {
