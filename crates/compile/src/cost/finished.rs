@@ -1,6 +1,6 @@
 //! Terms of the cost model that only finished programs have. They depend on what is around a part, which is not known
-//! where parts are chosen one by one: the innermost loop, the operations that the core sees at once, and the order of
-//! streams.
+//! where parts are chosen one by one: the innermost loop, the operations that the core sees at once, the order of
+//! streams, the neighbours of a line in memory, and what the caches hold by then.
 
 use super::term::Priced;
 use super::{Cost, Few, Model, Passed, Pricing, StreamUse, Summary};
