@@ -231,7 +231,9 @@ fn cases(inputs: &Inputs, options: &Options) -> Checked<(Case, Option<Case>)> {
     let judge = case(options.seed)?;
     let other = options.tune_seed.filter(|seed| *seed != judge.instance.seed);
     let other = other.map(|seed| case(Some(seed))).transpose()?;
-    Ok((judge, other))
+    // What was chosen on other data is compared on several seeds, too.
+    let judge = if other.is_some() { judge.with_further_seeds(&inputs.model) } else { judge };
+    Ok((judge, other.map(|other| other.with_further_seeds(&inputs.model))))
 }
 
 /// Runs the programs that the best one is compared with, as the main job does, but not the best one.

@@ -29,6 +29,15 @@ fn best_within(model: &str, exact: Exactness) -> (Chosen, Machine) {
     best_with(model, Options { exact, ..Options::default() })
 }
 
+/// Reads a model with the rules of the project.
+fn read(text: &str) -> ember_model::Model {
+    let mut sources = Sources::new(Disk);
+    sources.add("<model>", text);
+    let rules = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("rules")];
+    let options = Options { rules, ..Options::default() };
+    pipeline::read(&mut sources, Path::new("<model>"), &options).expect("a model").model
+}
+
 /// Returns the best program for a model under some options, with the rules of the project, and the machine.
 fn best_with(model: &str, options: Options) -> (Chosen, Machine) {
     let mut sources = Sources::new(Disk);
@@ -41,6 +50,30 @@ fn best_with(model: &str, options: Options) -> (Chosen, Machine) {
     let schedule = inputs.schedule(&options.schedule).expect("it is there");
     let attempt = tuning.best_of(schedule, &Line::hidden()).expect("a search");
     (attempt.program(&inputs, schedule).expect("a program").clone(), inputs.machine.clone())
+}
+
+/// A few lookups wait for each other in another way on every seed. So a short program is ranked by its mean time on
+/// several seeds, if it is judged on other data than it is ranked on, and a long one on its own seed.
+#[test]
+fn short_programs_are_ranked_on_several_seeds() {
+    for (bags, is_short) in [(32, true), (1024, false)] {
+        let text = format!(
+            "(model bag (input t f32 (1000 24)) (input i i64 (n)) (input o i64 ((+ bags 1)))
+            (output out (emb.bag sum t i o)) (data (seed 1) (size bags {bags})
+            (t (uniform -1.0 1.0)) (o (ragged (mean 12) (empty 0.2))) (i (zipf 1.05))))"
+        );
+        let (chosen, machine) = best(&text);
+        let model = read(&text);
+        let case = |seed| Case::new(&model, Some(seed), Exactness::Bitwise).expect("data");
+        let cycles = |case: Case| case.rank(&chosen.program, &machine).expect("a run").cycles;
+        let alone = cycles(case(1));
+        let mean = cycles(case(1).with_further_seeds(&model));
+        println!("{bags} bags: {alone} cycles on seed 1, ranked by {mean}");
+        assert_eq!(alone != mean, is_short, "{alone} cycles on seed 1, ranked by {mean}");
+        let others: Vec<u64> = (2..34).map(|seed| cycles(case(seed))).collect();
+        let other = others.iter().sum::<u64>() as f64 / others.len() as f64;
+        assert!((mean as f64 / other - 1.0).abs() < 0.04, "{mean}, and {other} on other seeds");
+    }
 }
 
 /// A sum in memory, one element after another, would take the latency of forwarding and of an addition for each.

@@ -15,6 +15,18 @@ pub struct Measure {
     pub energy_j: f64,
 }
 
+impl Measure {
+    /// Returns the mean of measures.
+    pub(crate) fn mean(measures: &[Measure]) -> Measure {
+        let count = measures.len().max(1);
+        let energy: f64 = measures.iter().map(|measure| measure.energy_j).sum();
+        Measure {
+            cycles: measures.iter().map(|measure| measure.cycles).sum::<u64>() / count as u64,
+            energy_j: energy / count as f64,
+        }
+    }
+}
+
 /// A run that came to its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {

@@ -80,13 +80,15 @@ impl Interpreter {
             }
             Kernel::Edges | Kernel::Spread => {
                 let [offsets] = self.named(&op, ["offsets"])?;
-                self.divides(offsets, expected.first().copied().unwrap_or(0))?;
+                let rows = expected.first().copied().unwrap_or(0);
+                self.untraced(|this| this.divides(offsets, rows))?;
             }
             Kernel::Columns => {
                 let [offsets, indices, weights, right] =
                     self.named(&op, ["offsets", "indices", "weights", "right"])?;
                 let entries = self.extents(indices)?;
-                self.divides(offsets, self.extent_of(&entries, 0)?)?;
+                let all = self.extent_of(&entries, 0)?;
+                self.untraced(|this| this.divides(offsets, all))?;
                 let columns = self.extent_of(&self.extents(offsets)?, 0)?.saturating_sub(1);
                 let width = self.extent_of(expected, 1)?;
                 self.has_shape(right, &[columns, width])?;
@@ -94,7 +96,7 @@ impl Interpreter {
                 if numbers != entries {
                     return Err(Error::Shape { expected: entries, found: numbers }.into());
                 }
-                self.names_rows(indices, expected)?;
+                self.untraced(|this| this.names_rows(indices, expected))?;
             }
             Kernel::Product { transposed } => {
                 let [a, b] = self.named(&op, ["a", "b"])?;
@@ -114,7 +116,7 @@ impl Interpreter {
                 if own.first() != Some(&entries) || own.get(1) != expected.get(1) {
                     return Err(Error::Shape { expected: expected.to_vec(), found: own }.into());
                 }
-                self.names_rows(indices, expected)?;
+                self.untraced(|this| this.names_rows(indices, expected))?;
             }
             Kernel::Blocks | Kernel::Triangle | Kernel::Merge => {}
             _ => return Ok(()),

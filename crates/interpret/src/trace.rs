@@ -55,6 +55,14 @@ impl Interpreter {
         self.extents_of(at).map(|extents| extents.len()).map_err(|error| *error)
     }
 
+    /// Runs a check of what a statement requires. What it reads is not recorded: it is no access of the statement.
+    pub(super) fn untraced<T>(&mut self, check: impl FnOnce(&mut Self) -> T) -> T {
+        let trace = self.trace.take();
+        let checked = check(self);
+        self.trace = trace;
+        checked
+    }
+
     pub(super) fn record(&mut self, tensor: u32, position: u64, write: bool) {
         if let Some(trace) = &mut self.trace {
             let element = (self.names[tensor as usize].clone(), position);
