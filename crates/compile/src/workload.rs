@@ -24,6 +24,7 @@ pub struct Statistics<'a> {
     past_l1: FxHashMap<Symbol, f64>,
     past_l2: FxHashMap<Symbol, f64>,
     occupied: FxHashMap<Symbol, f64>,
+    uneven: FxHashMap<Symbol, f64>,
     trips: Mutex<FxHashMap<String, f64>>,
 }
 
@@ -53,13 +54,18 @@ impl<'a> Statistics<'a> {
                 occupied.insert(in_terms(offsets), full as f64 / (bags as f64).max(1.0));
             }
         }
-        let (past_l1, trips) = (FxHashMap::default(), Mutex::default());
-        Statistics { store, first_touch, past_l1, past_l2, occupied, trips }
+        let (past_l1, uneven, trips) = Default::default();
+        Statistics { store, first_touch, past_l1, past_l2, occupied, uneven, trips }
     }
 
-    /// Adds the statistics of the core's first cache, which no choice is made by: those of estimates of finished programs.
+    /// Adds the statistics by which no choice is made, those of estimates of finished programs: of the core's first cache, and
+    /// of the stretches in which lookups miss.
     pub fn of_finished(self, model: &Model, instance: &Instance, machine: &Machine) -> Self {
-        Statistics { past_l1: past_cache(model, instance, machine, machine.l1.bytes), ..self }
+        Statistics {
+            past_l1: past_cache(model, instance, machine, machine.l1.bytes),
+            uneven: uneven(model, instance, machine),
+            ..self
+        }
     }
 
     /// Returns the statistics of a store without further knowledge: every load is the first to touch its line.
@@ -70,6 +76,7 @@ impl<'a> Statistics<'a> {
             past_l1: FxHashMap::default(),
             past_l2: FxHashMap::default(),
             occupied: FxHashMap::default(),
+            uneven: FxHashMap::default(),
             trips: Mutex::default(),
         }
     }
@@ -86,6 +93,7 @@ impl<'a> Statistics<'a> {
             past_l1: self.past_l1.clone(),
             past_l2: self.past_l2.clone(),
             occupied: self.occupied.clone(),
+            uneven: self.uneven.clone(),
             ..Workload::default()
         };
         for (name, declared) in egraph.analysis.tensors() {
@@ -142,6 +150,43 @@ fn past_cache(
     bytes: u64,
 ) -> FxHashMap<Symbol, f64> {
     let mut shares = FxHashMap::default();
+    each_lookup(model, instance, machine, bytes, |table, missing, all| {
+        raise(&mut shares, table, missing.count() as f64 / (all as f64).max(1.0));
+    });
+    shares
+}
+
+/// Returns the share of each table's misses of the last-level cache by which the half of the run that has more of them has
+/// more than the other half: 1 if all lookups of some stretches miss and none of as many others. The units cannot even out
+/// longer stretches than those of which the access unit's storage and the queue hold the rows.
+fn uneven(model: &Model, instance: &Instance, machine: &Machine) -> FxHashMap<Symbol, f64> {
+    let mut shares = FxHashMap::default();
+    let held = machine.access.lanes * machine.access.storage_bytes
+        + machine.queue.chunks * machine.queue.chunk_bytes;
+    each_lookup(model, instance, machine, machine.llc_share(), |table, missing, all| {
+        let name = table.as_str().trim_start_matches('%');
+        let stretch = rows_in_cache(instance, name, machine, held).max(1);
+        let mut stretches = vec![0.0; all.div_ceil(stretch) as usize];
+        for at in missing {
+            stretches[(at / stretch) as usize] += 1.0;
+        }
+        stretches.sort_by(f64::total_cmp);
+        let (few, many) = stretches.split_at(stretches.len() / 2);
+        let middle = many.len() - few.len();
+        let [few, many]: [f64; 2] = [few, &many[middle..]].map(|half| half.iter().sum());
+        raise(&mut shares, table, (many - few) / stretches.iter().sum::<f64>().max(1.0));
+    });
+    shares
+}
+
+/// Calls `visit` for each use of a table with the lookups that miss a cache of so many bytes, and the number of all.
+fn each_lookup(
+    model: &Model,
+    instance: &Instance,
+    machine: &Machine,
+    bytes: u64,
+    mut visit: impl FnMut(Symbol, &mut dyn Iterator<Item = u64>, u64),
+) {
     for IndexUse { indices, read, .. } in model.index_uses() {
         let Some(indices) = instance.tensors.get(&model.tensor(indices).name) else { continue };
         for table in read {
@@ -149,11 +194,9 @@ fn past_cache(
             let name = &model.tensor(table).name;
             // A cache with room for every lookup replaces nothing.
             let room = rows_in_cache(instance, name, machine, bytes).min(indices.len());
-            let share = missing(rows, room) / (indices.len() as f64).max(1.0);
-            raise(&mut shares, in_terms(model, table), share);
+            visit(in_terms(model, table), &mut missing(rows, room), indices.len());
         }
     }
-    shares
 }
 
 /// Returns the number of rows of a table that a cache of so many bytes holds.
@@ -166,9 +209,9 @@ fn rows_in_cache(instance: &Instance, table: &str, machine: &Machine, cache: u64
     cache / bytes.max(1)
 }
 
-/// Returns the number of lookups that miss a cache of so many rows, of which it replaces the least recently used one.
-fn missing(rows: impl Iterator<Item = i64>, room: u64) -> f64 {
+/// Returns the lookups that miss a cache of so many rows, of which it replaces the least recently used one.
+fn missing(rows: impl Iterator<Item = i64>, room: u64) -> impl Iterator<Item = u64> {
     let room = NonZeroUsize::new(room as usize).unwrap_or(NonZeroUsize::MIN);
     let mut cache = LruCache::with_hasher(room, FxBuildHasher);
-    rows.filter(|row| cache.put(*row, ()).is_none()).count() as f64
+    (0..).zip(rows).filter(move |(_, row)| cache.put(*row, ()).is_none()).map(|(at, _)| at)
 }

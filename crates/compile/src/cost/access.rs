@@ -157,6 +157,7 @@ impl Model<'_> {
             stream.stays = hint != Hint::NonTemporal;
             stream.misses = misses;
             stream.activations = self.activations(address);
+            stream.uneven = self.uneven(address);
             stream.past_l2 = address.tensor.filter(|_| hint != Hint::TemporalL2);
         });
         Some(summary)

@@ -137,6 +137,7 @@ impl Model<'_> {
         let memory = Cost {
             dram_bytes: lines * misses * self.rates.line_bytes,
             activated: lines * misses * self.activations(address),
+            uneven_bytes: lines * misses * self.rates.line_bytes * self.uneven(address),
             ..self.missed(address, lines, misses)
         };
         self.reach(&mut summary, address);

@@ -245,6 +245,13 @@ impl Model<'_> {
         blocks.min(rows) / lines
     }
 
+    /// Returns the share of an address's lines from DRAM by which the half of the run with more of them has more than the other
+    /// half: where lookups miss they wait for DRAM, and elsewhere for something else.
+    pub(super) fn uneven(&self, address: &Summary) -> f64 {
+        let known = || self.workload.uneven.get(&address.tensor?).copied();
+        if self.is_finished_program() { known().unwrap_or_default() } else { 0.0 }
+    }
+
     /// Returns the cycles in which requests of a stream are in flight, if as many are at a time as may be: of lines past the
     /// core's L2, and of those among them that come from DRAM. Of a stream through the L2, they are misses of the L2, too.
     pub(super) fn in_flight(&self, stream: &StreamUse, past_l2: f64, missed: f64) -> f64 {

@@ -53,6 +53,9 @@ pub struct Workload {
     pub intermediate: FxHashSet<Symbol>,
     /// The share of bags that are not empty, by the name of the offsets tensor in terms.
     pub occupied: FxHashMap<Symbol, f64>,
+    /// The share of a tensor's lines from DRAM by which the half of the run with more of them has more than the other half, by
+    /// its name in terms; for finished programs.
+    pub uneven: FxHashMap<Symbol, f64>,
 }
 
 /// The kind of program that an extraction looks for.
@@ -344,6 +347,7 @@ impl Model<'_> {
                 past_l1: self.past_l1(ahead),
                 misses: self.misses(ahead) * (1.0 + POLLUTION),
                 activations: self.activations(ahead),
+                uneven: self.uneven(ahead),
                 ..StreamUse::default()
             },
         );
@@ -429,6 +433,7 @@ impl Model<'_> {
             let fetched = stream.misses * self.rates.line_bytes * self.rates.dram_energy;
             cost.energy += lines * (found + fetched);
             if self.is_finished_program() {
+                cost.uneven_bytes += lines * stream.misses * self.rates.line_bytes * stream.uneven;
                 let past_l2 = lines * stream.through_l2.unwrap_or(1.0);
                 cost.llc_bytes += past_l2 * self.rates.line_bytes;
                 cost.in_flight += self.in_flight(stream, past_l2, lines * stream.misses);

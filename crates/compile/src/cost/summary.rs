@@ -35,6 +35,9 @@ pub struct StreamUse {
     pub misses: f64,
     /// The activations of DRAM's rows for each of these lines, for a load of a finished program.
     pub activations: f64,
+    /// The share of these lines by which the half of the run with more of them has more than the other half, for a load of a
+    /// finished program.
+    pub uneven: f64,
     /// The share of its lines that the core's L2 does not hold, for a load through it of which that is known.
     pub through_l2: Option<f64>,
     /// The tensor, for a load that bypasses the core's L2.

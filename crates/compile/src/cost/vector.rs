@@ -48,6 +48,8 @@ pub struct Cost {
     pub missed: f64,
     /// Rows of DRAM's banks that are activated.
     pub activated: f64,
+    /// Bytes from DRAM by which the half of the run with more of them has more than the other half.
+    pub uneven_bytes: f64,
     /// Cycles in which the requests of the access unit are in flight, if as many are at a time as may be.
     pub in_flight: f64,
     /// Cycles that parts take one after the other in addition to those that they would take beside each other, if no loop
@@ -121,6 +123,7 @@ impl Add for Cost {
             enclosed: self.enclosed + other.enclosed,
             missed: self.missed + other.missed,
             activated: self.activated + other.activated,
+            uneven_bytes: self.uneven_bytes + other.uneven_bytes,
             in_flight: self.in_flight + other.in_flight,
             apart: self.apart + other.apart,
         }
@@ -151,6 +154,7 @@ impl Mul<f64> for Cost {
             enclosed: self.enclosed * by,
             missed: self.missed * by,
             activated: self.activated * by,
+            uneven_bytes: self.uneven_bytes * by,
             in_flight: self.in_flight * by,
             apart: self.apart * by,
         }
@@ -391,11 +395,14 @@ impl Rates {
         ]
     }
 
-    /// Estimates the cycles of a cost. The units overlap, so the slowest resource decides. A small share of the others
-    /// distinguishes programs with the same slowest resource.
+    /// Estimates the cycles of a cost. The units overlap, so the slowest resource decides: in each half of the run, if DRAM has
+    /// more to do in one of them. A small share of the others distinguishes programs with the same slowest resource.
     pub fn cycles(&self, cost: &Cost) -> f64 {
-        let slowest = self.resources(cost).iter().map(|(_, cycles)| *cycles).fold(0.0, f64::max);
-        slowest + cost.waits + cost.apart + self.beside(cost)
+        let [others @ .., (_, dram)] = self.resources(cost);
+        let others = others.iter().map(|(_, cycles)| *cycles).fold(0.0, f64::max);
+        let uneven = cost.uneven_bytes / self.dram_rate;
+        let half = |dram: f64| others.max(dram) / 2.0;
+        half(dram + uneven) + half(dram - uneven) + cost.waits + cost.apart + self.beside(cost)
     }
 
     /// Returns the share of an estimate that all resources and the energy have, whichever is the slowest.

@@ -1,5 +1,6 @@
-; A table that the first-level cache holds and one that the second-level cache holds, which are looked up often, and one
-; that no cache holds, the rows of which are looked up in any order, most of them once. A row has 256 bytes.
+; A table that the first-level cache holds and one that the second-level cache holds, which are looked up often, one that no
+; cache holds, the rows of which are looked up in any order, most of them once, and one that the last-level cache holds after
+; most rows have been looked up. A row has 256 bytes.
 (model costs
   (input few     f32 (kept 64))
   (input some    f32 (held 64))
@@ -10,15 +11,21 @@
   (input offsets i64 ((+ bags 1)))
   (input unlike  i64 (others))
   (input varied  i64 ((+ bags 1)))
+  (input late    f32 (slots 64))
+  (input first   i64 (firsts))
   (output sums (emb.bag sum few near offsets))
   (output sums_of (emb.bag sum some within offsets))
   (output rows_of (emb.gather many far))
   (output ragged (emb.bag sum few unlike varied))
+  (output lately (emb.gather late first))
   (data (seed 1)
     (size kept 64)
     (size held 1024)
     (size rows 131072)
     (size bags 256)
+    (size slots 3072)
+    (size firsts 6144)
     (few (uniform -1.0 1.0)) (some (uniform -1.0 1.0)) (many (uniform -1.0 1.0))
     (offsets (fixed 64)) (near (uniform 0 64)) (within (uniform 0 1024)) (far (uniform 0 131072))
-    (varied (ragged (mean 64) (empty 0.0))) (unlike (uniform 0 64))))
+    (varied (ragged (mean 64) (empty 0.0))) (unlike (uniform 0 64))
+    (late (uniform -1.0 1.0)) (first (uniform 0 3072))))
