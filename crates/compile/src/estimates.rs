@@ -101,7 +101,7 @@ pub fn drawn(
     distinct.truncate(draw.programs);
     let run = |(_, candidate, cost): &(u64, Candidate, Cost)| {
         let cycles = chooser.cycles_of(plan, at, candidate).ok()?;
-        Some(Drawn { expected: rates.cycles(cost), cost: *cost, cycles })
+        Some(Drawn { expected: rates.expected(cost), cost: *cost, cycles })
     };
     threads::map(&distinct, run).into_iter().flatten().collect()
 }

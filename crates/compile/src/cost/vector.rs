@@ -395,14 +395,20 @@ impl Rates {
         ]
     }
 
-    /// Estimates the cycles of a cost. The units overlap, so the slowest resource decides: in each half of the run, if DRAM has
-    /// more to do in one of them. A small share of the others distinguishes programs with the same slowest resource.
+    /// Estimates the cycles of a cost, for choices: a small share of the other resources is added, to distinguish programs
+    /// with the same slowest resource.
     pub fn cycles(&self, cost: &Cost) -> f64 {
+        self.expected(cost) + self.beside(cost)
+    }
+
+    /// Estimates the cycles of a run. The units overlap, so the slowest resource decides: in each half of the run, if DRAM has
+    /// more to do in one of them.
+    pub fn expected(&self, cost: &Cost) -> f64 {
         let [others @ .., (_, dram)] = self.resources(cost);
         let others = others.iter().map(|(_, cycles)| *cycles).fold(0.0, f64::max);
         let uneven = cost.uneven_bytes / self.dram_rate;
         let half = |dram: f64| others.max(dram) / 2.0;
-        half(dram + uneven) + half(dram - uneven) + cost.waits + cost.apart + self.beside(cost)
+        half(dram + uneven) + half(dram - uneven) + cost.waits + cost.apart
     }
 
     /// Returns the share of an estimate that all resources and the energy have, whichever is the slowest.
