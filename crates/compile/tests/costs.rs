@@ -102,5 +102,5 @@ fn compared(inputs: &Inputs, case: &Case, path: &Path) -> Compared {
     let program = program.unwrap_or_else(|why| panic!("{name}: {why}"));
     let measure = case.rank(program.program(), &inputs.machine);
     let measure = measure.unwrap_or_else(|why| panic!("{name}: {why}"));
-    Compared { name, estimate: rates.cycles(&cost), cycles: measure.cycles, slowest }
+    Compared { name, estimate: rates.expected(&cost), cycles: measure.cycles, slowest }
 }

@@ -395,15 +395,19 @@ impl Rates {
         ]
     }
 
-    /// Estimates the cycles of a cost, for choices: a small share of the other resources is added, to distinguish programs
-    /// with the same slowest resource.
+    /// Estimates the cycles of a cost, for choices: a small share of its energy distinguishes programs that take as long.
     pub fn cycles(&self, cost: &Cost) -> f64 {
-        self.expected(cost) + self.beside(cost)
+        self.slowest(cost) + self.beside(cost)
     }
 
-    /// Estimates the cycles of a run. The units overlap, so the slowest resource decides: in each half of the run, if DRAM has
-    /// more to do in one of them.
+    /// Estimates the cycles of a run.
     pub fn expected(&self, cost: &Cost) -> f64 {
+        self.slowest(cost) + self.overlapped(cost)
+    }
+
+    /// Returns the cycles of the slowest resource, since the units overlap: in each half of the run, if DRAM has more to do in
+    /// one of them.
+    fn slowest(&self, cost: &Cost) -> f64 {
         let [others @ .., (_, dram)] = self.resources(cost);
         let others = others.iter().map(|(_, cycles)| *cycles).fold(0.0, f64::max);
         let uneven = cost.uneven_bytes / self.dram_rate;
@@ -411,9 +415,14 @@ impl Rates {
         half(dram + uneven) + half(dram - uneven) + cost.waits + cost.apart
     }
 
+    /// Returns the share of an estimate that all resources have, whichever is the slowest: now and then one waits for another.
+    fn overlapped(&self, cost: &Cost) -> f64 {
+        let all: f64 = self.resources(cost).iter().map(|(_, cycles)| cycles).sum();
+        0.01 * all
+    }
+
     /// Returns the share of an estimate that all resources and the energy have, whichever is the slowest.
     pub(super) fn beside(&self, cost: &Cost) -> f64 {
-        let all: f64 = self.resources(cost).iter().map(|(_, cycles)| cycles).sum();
-        0.01 * all + 1e-5 * cost.energy
+        self.overlapped(cost) + 1e-5 * cost.energy
     }
 }
