@@ -229,11 +229,12 @@ fn cases(inputs: &Inputs, options: &Options) -> Checked<(Case, Option<Case>)> {
         Ok(case.with_cycle_limit(options.cycle_limit))
     };
     let judge = case(options.seed)?;
-    let other = options.tune_seed.filter(|seed| *seed != judge.instance.seed);
-    let other = other.map(|seed| case(Some(seed))).transpose()?;
-    // What was chosen on other data is compared on several seeds, too.
-    let judge = if other.is_some() { judge.with_further_seeds(&inputs.model) } else { judge };
-    Ok((judge, other.map(|other| other.with_further_seeds(&inputs.model))))
+    let Some(seed) = options.tune_seed.filter(|seed| *seed != judge.instance.seed) else {
+        return Ok((judge, None));
+    };
+    let cases = [judge, case(Some(seed))?];
+    let [judge, other] = cases.map(|case| case.with_further_seeds(&inputs.model));
+    Ok((judge, Some(other)))
 }
 
 /// Runs the programs that the best one is compared with, as the main job does, but not the best one.

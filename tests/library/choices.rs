@@ -5,7 +5,7 @@ use ember_analysis::facts::EGraph;
 use ember_compile::cost::{Fetches, Goal, Model, Rates, floor};
 use ember_compile::estimates::by_lot;
 use ember_compile::groups::{Chosen, Plan};
-use ember_compile::pipeline::{self, Case, Options};
+use ember_compile::pipeline::{self, Case, Inputs, Options};
 use ember_compile::ranking::Measure;
 use ember_compile::search::Event;
 use ember_extract::{CostModel, Limits, extract};
@@ -30,21 +30,17 @@ fn best_within(model: &str, exact: Exactness) -> (Chosen, Machine) {
 }
 
 /// Reads a model with the rules of the project.
-fn read(text: &str) -> ember_model::Model {
+fn read(model: &str, options: &Options) -> Inputs {
     let mut sources = Sources::new(Disk);
-    sources.add("<model>", text);
+    sources.add("<model>", model);
     let rules = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("rules")];
-    let options = Options { rules, ..Options::default() };
-    pipeline::read(&mut sources, Path::new("<model>"), &options).expect("a model").model
+    let options = Options { rules, ..options.clone() };
+    pipeline::read(&mut sources, Path::new("<model>"), &options).expect("a model")
 }
 
 /// Returns the best program for a model under some options, with the rules of the project, and the machine.
 fn best_with(model: &str, options: Options) -> (Chosen, Machine) {
-    let mut sources = Sources::new(Disk);
-    sources.add("<model>", model);
-    let rules = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("rules")];
-    let options = Options { rules, ..options };
-    let inputs = pipeline::read(&mut sources, Path::new("<model>"), &options).expect("a model");
+    let inputs = read(model, &options);
     let case = Case::new(&inputs.model, options.seed, options.exact).expect("data");
     let tuning = Tuning::new(&inputs, &case, &options);
     let schedule = inputs.schedule(&options.schedule).expect("it is there");
@@ -63,7 +59,7 @@ fn short_programs_are_ranked_on_several_seeds() {
             (t (uniform -1.0 1.0)) (o (ragged (mean 12) (empty 0.2))) (i (zipf 1.05))))"
         );
         let (chosen, machine) = best(&text);
-        let model = read(&text);
+        let model = read(&text, &Options::default()).model;
         let case = |seed| Case::new(&model, Some(seed), Exactness::Bitwise).expect("data");
         let cycles = |case: Case| case.rank(&chosen.program, &machine).expect("a run").cycles;
         let alone = cycles(case(1));
