@@ -346,9 +346,15 @@ impl Narrow {
             Expr::Broadcast(lanes, x) => {
                 let x = self.scalar(x, made)?;
                 let parts = self.widths.parts(*lanes);
-                let x = if parts.len() > 1 { self.kept(x, made) } else { x };
-                let part = |(_, count)| Expr::Broadcast(count, Box::new(x.clone()));
-                parts.into_iter().map(part).collect()
+                // The last part may be narrower than the others.
+                let counts: BTreeSet<u32> = parts.iter().map(|(_, count)| *count).collect();
+                let x = if counts.len() > 1 { self.kept(x, made) } else { x };
+                let part = |count| {
+                    let vector = Expr::Broadcast(count, Box::new(x.clone()));
+                    (count, if parts.len() > 1 { self.kept(vector, made) } else { vector })
+                };
+                let vectors: BTreeMap<u32, Expr> = counts.into_iter().map(part).collect();
+                parts.iter().map(|(_, count)| vectors[count].clone()).collect()
             }
             Expr::Iota(lanes, x) => {
                 let x = self.scalar(x, made)?;
@@ -371,9 +377,15 @@ impl Narrow {
         })
     }
 
-    /// Returns a scalar that is cheap to repeat: itself, or the register that a new statement sets to it.
+    /// Returns a value that is cheap to repeat: itself, or the register that a new statement sets to it.
     fn kept(&mut self, x: Expr, made: &mut Vec<Stmt>) -> Expr {
-        if let Expr::Const(_) | Expr::Size(_) | Expr::Register(_) = x {
+        let is_fixed = |x: &Expr| matches!(x, Expr::Const(_) | Expr::Size(_));
+        let is_cheap = match &x {
+            Expr::Broadcast(_, x) => is_fixed(x),
+            Expr::Register(_) => true,
+            x => is_fixed(x),
+        };
+        if is_cheap {
             return x;
         }
         let register = RegisterId(self.out.registers.len() as u32);
