@@ -3,6 +3,7 @@
 use egg::Id;
 use ember_analysis::facts::EGraph;
 use ember_compile::cost::{Fetches, Goal, Model, Rates, floor};
+use ember_compile::dlc_text::DlcText;
 use ember_compile::estimates::by_lot;
 use ember_compile::groups::{Chosen, Plan};
 use ember_compile::pipeline::{self, Case, Inputs, Options};
@@ -11,9 +12,11 @@ use ember_compile::search::Event;
 use ember_extract::{CostModel, Limits, extract};
 use ember_host::Disk;
 use ember_language::diagnostic::Sources;
+use ember_language::load::load;
 use ember_language::rules::Exactness;
 use ember_targets::machine::Machine;
 use ember_targets::print::print;
+use ember_targets::verify;
 use ember_tools::progress::Line;
 use ember_tools::tuning::Tuning;
 use itertools::iproduct;
@@ -217,4 +220,25 @@ fn a_layer_of_a_graph_takes_strips_of_its_rows() {
     let whole =
         text.lines().find(|line| line.contains("(tensor_scratch") && !line.contains("(32 128)"));
     assert_eq!(whole, None, "{text}");
+}
+
+/// A machine that cannot prefetch has programs that change the signs of a row once, before its products with other rows,
+/// and that read where a row's products end themselves. They are at least as fast as the one written by hand.
+#[test]
+fn signs_are_changed_once_a_row_on_a_machine_that_cannot_prefetch() {
+    let (exact, target) = (Exactness::Reassoc, "tmu-cpu".to_owned());
+    let options = Options { exact, target, ..Options::default() };
+    let model = include_str!("../../workloads/MP/MP_com-Youtube.sexp");
+    let text = model.replace("../../programs", concat!(env!("CARGO_MANIFEST_DIR"), "/programs"));
+    let (chosen, machine) = best_with(&text, options.clone());
+    let mut sources = Sources::new(Disk);
+    let by_hand = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/mp_sigmoid_registers_32.dlc");
+    let file = load(&mut sources, &by_hand).expect("a file");
+    let by_hand = DlcText::read(&sources, file).expect("a program").verify(&verify::Limits::of(&machine));
+    let case = Case::new(&read(&text, &options).model, options.seed, exact).expect("data");
+    let expert = case.rank(&by_hand.expect("verifies"), &machine).expect("it runs").cycles;
+    let own = chosen.groups[0].measure.as_ref().map(|measure| measure.cycles).expect("it has run");
+    let program = print(chosen.program.program());
+    assert!(program.contains("(set held_0 "), "{program}");
+    assert!(own <= expert, "{own} and {expert} cycles:\n{program}");
 }

@@ -3,7 +3,7 @@
 //! A schedule saturates with sets of rules in order. `keep` extracts the best finished programs and starts a fresh
 //! e-graph from them, so that discarded alternatives have no further cost.
 
-use crate::cost::{Cost, Fetches, Goal, Model, Rates, Summary, floor};
+use crate::cost::{Cost, Fetches, Goal, Model, Rates, Summary, floor, is_held};
 use crate::workload::Statistics;
 use egg::{Id, Symbol};
 use ember_analysis::facts::{EGraph, Facts};
@@ -299,34 +299,36 @@ impl State<'_, '_> {
         // small for the prefetched data, and requests for single numbers delay those for rows. Only the simulator
         // decides, so as many programs that prefetch no numbers are candidates, as many that prefetch nothing, those of a
         // machine that cannot, and a few of the best by each other price of prefetches. These extractions are needed only
-        // if there is a load of prefetched data.
+        // if there is a load of prefetched data. Without one, prices of prefetches differ in those of held values alone.
         let operators = egraph.analysis.operators();
         let is_fetch = |node: &Node| {
             let form = operators.form(node);
             matches!(form, Some(Form::Loaded { early: Some(Early::Fetched(_)), .. }))
         };
         let can_fetch = self.search.rates.capabilities.has(Capability::Prefetch);
-        let may_fetch = can_fetch && egraph.classes().any(|class| class.nodes.iter().any(is_fetch));
-        let candidates = if may_fetch {
-            let priced = [
+        let is_held = |node: &Node| operators.of(node).is_some_and(is_held);
+        let any = |is: &dyn Fn(&Node) -> bool| {
+            egraph.classes().any(|class| class.nodes.iter().any(is))
+        };
+        let priced = match (can_fetch && any(&is_fetch), any(&is_held)) {
+            (true, _) => vec![
                 (Fetches::Each, k),
                 (Fetches::Vectors, k),
                 (Fetches::Shared, 1),
                 (Fetches::Waited, k.min(WAITED)),
                 (Fetches::Never, k),
-            ];
-            let mut found = threads::map(&priced, |(fetches, k)| best(*fetches, *k)).into_iter();
-            let mut all = found.next().unwrap_or_default();
-            for candidate in found.flatten() {
-                match all.iter_mut().find(|other| other.term == candidate.term) {
-                    Some(other) => other.place = other.place.min(candidate.place),
-                    None => all.push(candidate),
-                }
-            }
-            all
-        } else {
-            best(Fetches::Never, k)
+            ],
+            (false, true) => vec![(Fetches::Never, k), (Fetches::Each, k)],
+            (false, false) => vec![(Fetches::Never, k)],
         };
+        let mut found = threads::map(&priced, |(fetches, k)| best(*fetches, *k)).into_iter();
+        let mut candidates = found.next().unwrap_or_default();
+        for candidate in found.flatten() {
+            match candidates.iter_mut().find(|other| other.term == candidate.term) {
+                Some(other) => other.place = other.place.min(candidate.place),
+                None => candidates.push(candidate),
+            }
+        }
         self.extract_time += start.elapsed();
         candidates
     }

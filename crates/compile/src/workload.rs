@@ -1,7 +1,7 @@
 //! The statistics of a program's data before it runs: the trip counts of loops, and the share of loads that return to a
 //! line.
 
-use crate::cost::Workload;
+use crate::cost::{Lengths, Workload};
 use egg::Symbol;
 use ember_analysis::effects::variable_key;
 use ember_analysis::facts::EGraph;
@@ -11,6 +11,7 @@ use ember_model::{IndexUse, Model, OffsetsUse, TensorId};
 use ember_targets::dlc::{Dim, Purpose};
 use ember_targets::machine::Machine;
 use ember_values::capability::Capability;
+use itertools::Itertools;
 use lru::LruCache;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ pub struct Statistics<'a> {
     first_touch: FxHashMap<Symbol, f64>,
     past_l1: FxHashMap<Symbol, f64>,
     past_l2: FxHashMap<Symbol, f64>,
-    occupied: FxHashMap<Symbol, f64>,
+    lengths: FxHashMap<Symbol, Lengths>,
     uneven: FxHashMap<Symbol, f64>,
     trips: Mutex<FxHashMap<String, f64>>,
 }
@@ -44,18 +45,17 @@ impl<'a> Statistics<'a> {
             false => FxHashMap::default(),
         };
         // An offset is read as the end of one bag and as the start of the next.
-        let mut occupied = FxHashMap::default();
+        let mut lengths = FxHashMap::default();
         for OffsetsUse { offsets, .. } in model.offsets_uses() {
             raise(&mut first_touch, in_terms(offsets), 0.5);
             if let Some(bounds) = instance.tensors.get(&model.tensor(offsets).name) {
-                let bound = |l: u64| bounds.get(l).and_then(|x| x.as_i64());
-                let bags = bounds.len().saturating_sub(1);
-                let full = (0..bags).filter(|b| bound(*b) < bound(b + 1)).count();
-                occupied.insert(in_terms(offsets), full as f64 / (bags as f64).max(1.0));
+                let bounds = (0..bounds.len()).filter_map(|l| bounds.get(l)?.as_i64());
+                let own = bounds.tuple_windows().map(|(lo, hi)| hi.saturating_sub(lo));
+                lengths.insert(in_terms(offsets), Lengths::of(&own.collect::<Vec<i64>>()));
             }
         }
         let (past_l1, uneven, trips) = Default::default();
-        Statistics { store, first_touch, past_l1, past_l2, occupied, uneven, trips }
+        Statistics { store, first_touch, past_l1, past_l2, lengths, uneven, trips }
     }
 
     /// Adds the statistics by which no choice is made, those of estimates of finished programs: of the core's first cache, and
@@ -75,7 +75,7 @@ impl<'a> Statistics<'a> {
             first_touch: FxHashMap::default(),
             past_l1: FxHashMap::default(),
             past_l2: FxHashMap::default(),
-            occupied: FxHashMap::default(),
+            lengths: FxHashMap::default(),
             uneven: FxHashMap::default(),
             trips: Mutex::default(),
         }
@@ -92,7 +92,7 @@ impl<'a> Statistics<'a> {
             first_touch: self.first_touch.clone(),
             past_l1: self.past_l1.clone(),
             past_l2: self.past_l2.clone(),
-            occupied: self.occupied.clone(),
+            lengths: self.lengths.clone(),
             uneven: self.uneven.clone(),
             ..Workload::default()
         };

@@ -1,7 +1,7 @@
 //! The cost of streams of the access unit, and of the statements that both units run.
 
 use super::term::{Operand, Priced};
-use super::{Model, StreamUse, Summary};
+use super::{Cost, Lengths, Model, StreamUse, Summary};
 use egg::{Id, Symbol};
 use ember_analysis::effects::variable_key;
 use ember_language::rules::{Kind, Loop, Unit};
@@ -56,9 +56,14 @@ impl Model<'_> {
         body.callback_here = false;
         body.enclose(key);
         let mut summary = bounds.and(&body)?;
-        summary.cost.steps += 1.0;
-        summary.cost.marshal += self.rates.traversal;
+        summary.cost = summary.cost + self.traversal(lo, hi);
         Some(summary)
+    }
+
+    /// Returns the cost of starting a traversal between two bounds, for which the marshaller takes no time if it is empty.
+    pub(super) fn traversal(&self, lo: &Summary, hi: &Summary) -> Cost {
+        let entered = self.occupied_share(lo.tensor.filter(|_| lo.tensor == hi.tensor));
+        Cost { steps: 1.0, marshal: entered * self.rates.traversal, ..Cost::default() }
     }
 
     /// Prices a statement of the execute unit inside the access unit's code.
@@ -187,17 +192,22 @@ impl Model<'_> {
 
     /// Returns the share of bags with entries, by the tensor of their offsets; all of them if it is not known.
     pub(super) fn occupied_share(&self, offsets: Option<Symbol>) -> f64 {
-        offsets.and_then(|tensor| self.workload.occupied.get(&tensor).copied()).unwrap_or(1.0)
+        self.lengths(offsets).map_or(1.0, Lengths::occupied)
+    }
+
+    /// Returns the lengths of bags, by the tensor of their offsets.
+    pub(super) fn lengths(&self, offsets: Option<Symbol>) -> Option<&Lengths> {
+        self.workload.lengths.get(&offsets?)
     }
 }
 
-/// Returns the variable along which a number that the access unit computes moves by at most one: the variable of the
-/// operand that is moved or divided.
-fn moves(op: BinaryOp, a: &Summary, b: &Summary) -> Option<Id> {
+/// Returns the variable along which a number that a unit computes moves by at most one: the variable of the operand that is
+/// moved or divided.
+pub(super) fn moves(op: BinaryOp, a: &Summary, b: &Summary) -> Option<Id> {
     match (op, a.stride, b.stride) {
         // The other operand of an addition is either constant or, in a remainder, jumps back occasionally.
         (op, a, b) if op.linear() == Some(Linear::Sum) => a.xor(b),
-        (op, stride, _) if op.undoes() == Some(Linear::Product) && b.stream_scope.is_empty() => {
+        (op, stride, _) if op.undoes() == Some(Linear::Product) && b.variables().is_empty() => {
             stride
         }
         _ => None,

@@ -1,14 +1,22 @@
 //! The cost of statements and values of the execute unit, or of the only core in a coupled program.
 
+use super::access::moves;
 use super::summary::Load;
 use super::term::{Operand, Priced};
 use super::{Cost, Fetches, Goal, Model, Pricing, Summary};
 use ember_analysis::effects::variable_key;
 use ember_analysis::facts::dtype_named;
-use ember_language::rules::{Kind, Loop, Unit};
+use ember_language::rules::{Kind, Loop, OpInfo, Unit};
+use ember_values::capability::Capability;
 use ember_values::primitive::form::{Early, Form, Sequence, View};
 use ember_values::primitive::{Price, Typing};
 use ember_values::scalar::DType;
+
+/// Returns true if an operator means a value that is computed once and held in a register over the loops inside.
+pub fn is_held(info: &OpInfo) -> bool {
+    let execute = Some(Unit::Execute);
+    info.kind == Some(Kind::Value) && info.unit == execute && info.carries_from() == Some(execute)
+}
 
 impl Model<'_> {
     /// Prices a statement or value that the execute unit (or the only core) runs.
@@ -80,6 +88,9 @@ impl Model<'_> {
         let mut summary = Summary::merge(term.operands)?;
         let value = term.operands.last()?;
         (summary.element, summary.lanes) = (value.element, value.lanes);
+        if let Form::Binary(op, [a, b]) = term.form()? {
+            summary.stride = term.operation(op).and_then(|op| moves(op, a.summary, b.summary));
+        }
         summary.cost = summary.cost + self.arithmetic(&summary, each);
         Some(summary)
     }
@@ -88,7 +99,7 @@ impl Model<'_> {
     fn carried(&self, term: &Priced<'_>, x: Operand<'_>) -> Option<Summary> {
         let is_value = term.info.kind == Some(Kind::Value);
         match (term.info.carries_from()?, term.info.unit) {
-            (Some(Unit::Execute), Some(Unit::Execute)) if is_value => self.held(term, x.summary),
+            _ if is_held(term.info) => self.held(term, x.summary),
             (from, to) if from == to => Some(x.summary.clone()),
             (None, _) if is_value => term.constant(x),
             (Some(Unit::Access), _) if is_value => Some(self.popped(x.summary)),
@@ -126,7 +137,6 @@ impl Model<'_> {
         let mut summary = Summary { stride: None, row: None, whole: false, ..address.clone() };
         summary.touched.extend(address.tensor);
         summary.cost = summary.cost + self.rates.load(address.bytes());
-        let misses = self.misses(address);
         // The latency of an isolated load depends on whether its line was just used.
         let stride = address.stride.or(address.row);
         let lines = if stride.is_some() {
@@ -134,12 +144,7 @@ impl Model<'_> {
         } else {
             (address.bytes() / self.rates.line_bytes).max(1.0)
         };
-        let memory = Cost {
-            dram_bytes: lines * misses * self.rates.line_bytes,
-            activated: lines * misses * self.activations(address),
-            uneven_bytes: lines * misses * self.rates.line_bytes * self.uneven(address),
-            ..self.missed(address, lines, misses)
-        };
+        let memory = self.from_memory(address, lines);
         self.reach(&mut summary, address);
         self.access_memory(&mut summary, address, false, memory);
         if self.goal == Goal::Coupled {
@@ -152,6 +157,17 @@ impl Model<'_> {
         summary
     }
 
+    /// Returns the cost of bringing so many lines of an address from memory, as far as no cache holds them.
+    fn from_memory(&self, address: &Summary, lines: f64) -> Cost {
+        let misses = self.misses(address);
+        Cost {
+            dram_bytes: lines * misses * self.rates.line_bytes,
+            activated: lines * misses * self.activations(address),
+            uneven_bytes: lines * misses * self.rates.line_bytes * self.uneven(address),
+            ..self.missed(address, lines, misses)
+        }
+    }
+
     /// Prices a load of what an earlier iteration asked for: its latency is hidden, and its lines are asked for by an
     /// operation each.
     fn ahead(&self, later: &Summary, address: &Summary) -> Summary {
@@ -162,14 +178,16 @@ impl Model<'_> {
         Summary { cost: hidden + asked, ..load }
     }
 
-    /// Prices a load of prefetched data; `None` if the address depends on no loop of the access unit.
+    /// Prices a load of prefetched data; `None` if the machine cannot prefetch, or the address depends on no loop of the
+    /// access unit.
     fn fetch(&self, term: &Priced<'_>, ahead: Operand<'_>, address: &Summary) -> Option<Summary> {
         let never = match self.fetches {
             Fetches::Never => true,
             Fetches::Vectors => address.lanes <= 1.0,
             Fetches::Each | Fetches::Shared | Fetches::Waited => false,
         };
-        if never || ahead.summary.stream_scope.is_empty() {
+        let able = self.rates.capabilities.has(Capability::Prefetch);
+        if never || !able || ahead.summary.stream_scope.is_empty() {
             return None;
         }
         let mut summary = Summary::merge(term.operands)?;
@@ -270,28 +288,47 @@ impl Model<'_> {
         self.repeat(key, &[[lo, hi], [first, last]], &mut body);
         body.enclose(key);
         let mut summary = Summary::merge(&[lo, hi])?.and(&body)?;
-        if hi.streams.values().any(|stream| stream.marshalled) {
-            // The core guesses the trip count of a loop wrongly, and learns it when it has read the bound: at once if
-            // there is no iteration to issue before.
-            let bounded = access.and_then(|(_, hi)| hi.tensor);
-            let occupied = self.occupied_share(bounded);
-            let ahead = match self.pricing {
-                Pricing::Choice | Pricing::Program => {
-                    iteration.issued / self.rates.issue_width * self.trips(key)
-                }
-                // All of the loop's time is at least that, and does not grow if less is issued.
-                Pricing::Bound => body.cost.execute,
-            };
-            let waits = (self.rates.pop * occupied - ahead).max(0.0);
-            summary.cost.execute += waits + self.rates.pop * (1.0 - occupied);
+        if let Some((first, last)) = access {
+            let known = self.read_before(lo, first) + self.read_before(hi, last);
+            summary.cost = summary.cost + known * -1.0;
         }
+        // The core guesses the trip count of a loop, and learns it when it has read the bounds: at once if there is no
+        // iteration to issue before. Of operands that share a line of the queue, the first alone waits for it.
+        let is_marshalled = |bound: &Summary| bound.streams.values().any(|own| own.marshalled);
+        let popped = summary.streams.values().filter(|own| own.marshalled);
+        let lines = popped.map(|own| own.element * own.lanes).sum::<f64>() / self.rates.line_bytes;
+        let marshalled = if is_marshalled(lo) || is_marshalled(hi) { lines.min(1.0) } else { 0.0 };
+        let issued = iteration.issued / self.rates.issue_width;
+        let waits = |ahead: f64| marshalled * (self.rates.pop - ahead).max(0.0);
+        let lengths = self.lengths(access.map_or(hi, |(_, last)| last).tensor);
+        summary.cost.execute += match (self.pricing, lengths) {
+            (Pricing::Choice | Pricing::Program, Some(lengths)) => {
+                lengths.mean(|trips| waits(issued * trips) + self.rates.mispredicted)
+            }
+            (Pricing::Choice | Pricing::Program, None) => waits(issued * self.trips(key)),
+            // Neither grows if less is issued: all of a loop's time is at least what is issued in it.
+            (Pricing::Bound, Some(lengths)) => lengths.mean(|_| self.rates.mispredicted),
+            (Pricing::Bound, None) => waits(body.cost.execute),
+        };
         if let Some((lo, hi)) = access {
             summary = summary.and(&Summary::merge(&[lo, hi])?)?;
             summary.walks = true;
-            summary.cost.steps += 1.0;
-            summary.cost.marshal += self.rates.traversal;
+            summary.cost = summary.cost + self.traversal(lo, hi);
         }
         Some(summary)
+    }
+
+    /// Returns what a bound that the execute unit loads need not wait for and does not bring from memory, because the access
+    /// unit has read it for the same loop. For a finished program that is known of every place.
+    fn read_before(&self, bound: &Summary, read: &Summary) -> Cost {
+        let is_same = bound.tensor.is_some() && bound.tensor == read.tensor;
+        let outside = bound.tensor.is_some_and(|own| !self.workload.intermediate.contains(&own));
+        let is_loaded = bound.stream_scope.is_empty() && !bound.execute_scope.is_empty();
+        if !(is_same && outside && is_loaded) || self.is_finished_program() {
+            return Cost::default();
+        }
+        let lines = bound.element / self.rates.line_bytes;
+        self.from_memory(bound, lines)
     }
 
     /// Adds the fold of a reduction to its body: one operation per register, and the latency between dependent

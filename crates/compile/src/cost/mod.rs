@@ -10,14 +10,17 @@ mod execute;
 mod few;
 mod finished;
 mod floor;
+mod lengths;
 mod product;
 mod summary;
 mod term;
 mod vector;
 
+pub use execute::is_held;
 pub use few::Few;
 pub use finished::Finished;
 pub use floor::floor;
+pub use lengths::Lengths;
 pub(crate) use summary::identity;
 pub use summary::{Load, Passed, StreamUse, Streams, Summary};
 pub use vector::{Cost, Rates};
@@ -51,8 +54,8 @@ pub struct Workload {
     pub extents: FxHashMap<Symbol, Vec<f64>>,
     /// The intermediate tensors, which nothing outside of the program reads, by their names in terms.
     pub intermediate: FxHashSet<Symbol>,
-    /// The share of bags that are not empty, by the name of the offsets tensor in terms.
-    pub occupied: FxHashMap<Symbol, f64>,
+    /// The lengths of bags, by the name of the offsets tensor in terms.
+    pub lengths: FxHashMap<Symbol, Lengths>,
     /// The share of a tensor's lines from DRAM by which the half of the run with more of them has more than the other half, by
     /// its name in terms; for finished programs.
     pub uneven: FxHashMap<Symbol, f64>,

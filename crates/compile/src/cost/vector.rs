@@ -201,6 +201,8 @@ pub struct Rates {
     pub accumulation: f64,
     /// Cycles of the execute unit for a callback's token.
     pub dispatch: f64,
+    /// Cycles of the execute unit after the end of a loop that it has not foreseen.
+    pub mispredicted: f64,
     /// Cycles of the execute unit for reading a line of the data queue, if nothing hides them.
     pub pop: f64,
     /// Cycles of the marshaller for a token.
@@ -279,6 +281,7 @@ impl Rates {
             fold_latency: core.float_add_latency as f64,
             accumulation: (core.forward_latency + core.float_add_latency) as f64,
             dispatch: core.dispatch_cycles as f64,
+            mispredicted: core.mispredict_cycles as f64,
             pop: machine.queue.read_latency as f64,
             token: machine.access.token_cycles as f64,
             traversal: machine.access.traversal_cycles as f64,
