@@ -48,6 +48,10 @@ pub fn no_program(
                 }
                 (None, stop) => format!("the search ended early: {stop}"),
             };
+            if unfinished.rejected.first().is_some_and(|first| first.takes_more_than(0)) {
+                return Diagnostic::error(message, value.span, label)
+                    .with_help("raise `--cycle-limit`, or leave it out");
+            }
             let way = match stop {
                 StopReason::Saturated => "add rules for them, or choose another `--schedule`",
                 _ => {
