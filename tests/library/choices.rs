@@ -232,9 +232,11 @@ fn signs_are_changed_once_a_row_on_a_machine_that_cannot_prefetch() {
     let text = model.replace("../../programs", concat!(env!("CARGO_MANIFEST_DIR"), "/programs"));
     let (chosen, machine) = best_with(&text, options.clone());
     let mut sources = Sources::new(Disk);
-    let by_hand = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/mp_sigmoid_registers_32.dlc");
+    let by_hand =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/mp_sigmoid_registers_32.dlc");
     let file = load(&mut sources, &by_hand).expect("a file");
-    let by_hand = DlcText::read(&sources, file).expect("a program").verify(&verify::Limits::of(&machine));
+    let by_hand =
+        DlcText::read(&sources, file).expect("a program").verify(&verify::Limits::of(&machine));
     let case = Case::new(&read(&text, &options).model, options.seed, exact).expect("data");
     let expert = case.rank(&by_hand.expect("verifies"), &machine).expect("it runs").cycles;
     let own = chosen.groups[0].measure.as_ref().map(|measure| measure.cycles).expect("it has run");

@@ -307,9 +307,8 @@ impl State<'_, '_> {
         };
         let can_fetch = self.search.rates.capabilities.has(Capability::Prefetch);
         let is_held = |node: &Node| operators.of(node).is_some_and(is_held);
-        let any = |is: &dyn Fn(&Node) -> bool| {
-            egraph.classes().any(|class| class.nodes.iter().any(is))
-        };
+        let any =
+            |is: &dyn Fn(&Node) -> bool| egraph.classes().any(|class| class.nodes.iter().any(is));
         let priced = match (can_fetch && any(&is_fetch), any(&is_held)) {
             (true, _) => vec![
                 (Fetches::Each, k),

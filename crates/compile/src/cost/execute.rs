@@ -88,7 +88,10 @@ impl Model<'_> {
         let mut summary = Summary::merge(term.operands)?;
         let value = term.operands.last()?;
         (summary.element, summary.lanes) = (value.element, value.lanes);
-        if let Form::Binary(op, [a, b]) = term.form()? {
+        // Estimates of coupled programs are too rough to compare two whose addresses are computed.
+        if self.goal == Goal::Decoupled
+            && let Form::Binary(op, [a, b]) = term.form()?
+        {
             summary.stride = term.operation(op).and_then(|op| moves(op, a.summary, b.summary));
         }
         summary.cost = summary.cost + self.arithmetic(&summary, each);
@@ -300,14 +303,16 @@ impl Model<'_> {
         let marshalled = if is_marshalled(lo) || is_marshalled(hi) { lines.min(1.0) } else { 0.0 };
         let issued = iteration.issued / self.rates.issue_width;
         let waits = |ahead: f64| marshalled * (self.rates.pop - ahead).max(0.0);
-        let lengths = self.lengths(access.map_or(hi, |(_, last)| last).tensor);
+        // A wrong guess costs all programs of a loop alike, so it tells none apart.
+        let guess = if self.is_finished_program() { self.rates.mispredicted } else { 0.0 };
+        let lengths = self.lengths(access.and_then(|(_, last)| last.tensor));
         summary.cost.execute += match (self.pricing, lengths) {
             (Pricing::Choice | Pricing::Program, Some(lengths)) => {
-                lengths.mean(|trips| waits(issued * trips) + self.rates.mispredicted)
+                lengths.mean(|trips| waits(issued * trips) + guess)
             }
             (Pricing::Choice | Pricing::Program, None) => waits(issued * self.trips(key)),
             // Neither grows if less is issued: all of a loop's time is at least what is issued in it.
-            (Pricing::Bound, Some(lengths)) => lengths.mean(|_| self.rates.mispredicted),
+            (Pricing::Bound, Some(_)) => 0.0,
             (Pricing::Bound, None) => waits(body.cost.execute),
         };
         if let Some((lo, hi)) = access {
