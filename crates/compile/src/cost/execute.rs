@@ -147,7 +147,7 @@ impl Model<'_> {
         } else {
             (address.bytes() / self.rates.line_bytes).max(1.0)
         };
-        let memory = self.from_memory(address, lines);
+        let memory = self.brought(address, lines);
         self.reach(&mut summary, address);
         self.access_memory(&mut summary, address, false, memory);
         if self.goal == Goal::Coupled {
@@ -161,7 +161,7 @@ impl Model<'_> {
     }
 
     /// Returns the cost of bringing so many lines of an address from memory, as far as no cache holds them.
-    fn from_memory(&self, address: &Summary, lines: f64) -> Cost {
+    fn brought(&self, address: &Summary, lines: f64) -> Cost {
         let misses = self.misses(address);
         Cost {
             dram_bytes: lines * misses * self.rates.line_bytes,
@@ -333,7 +333,7 @@ impl Model<'_> {
             return Cost::default();
         }
         let lines = bound.element / self.rates.line_bytes;
-        self.from_memory(bound, lines)
+        self.brought(bound, lines)
     }
 
     /// Adds the fold of a reduction to its body: one operation per register, and the latency between dependent
