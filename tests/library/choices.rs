@@ -222,8 +222,8 @@ fn a_layer_of_a_graph_takes_strips_of_its_rows() {
     assert_eq!(whole, None, "{text}");
 }
 
-/// A machine that cannot prefetch has programs that change the signs of a row once, before its products with other rows,
-/// and that read where a row's products end themselves. They are at least as fast as the one written by hand.
+/// On a machine that cannot prefetch, too, the search finds a program that changes the signs of a row once, before its
+/// products with other rows. It is at least as fast as the one written by hand.
 #[test]
 fn signs_are_changed_once_a_row_on_a_machine_that_cannot_prefetch() {
     let (exact, target) = (Exactness::Reassoc, "tmu-cpu".to_owned());

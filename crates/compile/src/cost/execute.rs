@@ -303,7 +303,8 @@ impl Model<'_> {
         let marshalled = if is_marshalled(lo) || is_marshalled(hi) { lines.min(1.0) } else { 0.0 };
         let issued = iteration.issued / self.rates.issue_width;
         let waits = |ahead: f64| marshalled * (self.rates.pop - ahead).max(0.0);
-        // A wrong guess costs all programs of a loop alike, so it tells none apart.
+        // In a choice, a price of wrong guesses crowds out programs of which nothing passes the queue, and which are better
+        // for short bags if the core has all of the memory.
         let guess = if self.is_finished_program() { self.rates.mispredicted } else { 0.0 };
         let lengths = self.lengths(access.and_then(|(_, last)| last.tensor));
         summary.cost.execute += match (self.pricing, lengths) {

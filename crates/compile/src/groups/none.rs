@@ -50,7 +50,7 @@ pub fn no_program(
             };
             if unfinished.rejected.first().is_some_and(|first| first.takes_more_than(0)) {
                 return Diagnostic::error(message, value.span, label)
-                    .with_help("raise `--cycle-limit`, or leave it out");
+                    .with_help("`--cycle-limit` allows more");
             }
             let way = match stop {
                 StopReason::Saturated => "add rules for them, or choose another `--schedule`",
