@@ -5,13 +5,13 @@ mod columns;
 mod cut;
 mod phases;
 mod plan;
-mod rows;
 mod split;
 mod table;
 
 use ember_compile::demand::{Spared, demand};
 use ember_compile::groups;
 use ember_compile::pipeline::{Case, Failure, Inputs, Options};
+use ember_compile::rows::Rows;
 use ember_host::threads;
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_sim::{Demand, SimError, Together, Workers, bound_on, run_phases};
@@ -19,7 +19,6 @@ use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use itertools::Itertools;
 use plan::{Pieces, Plan};
-use rows::Rows;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -315,7 +314,7 @@ impl Work {
         let plan = groups::Plan::new(inputs.book.signature.table(), &inputs.model, &statistics);
         let spared = Spared::of(inputs, &plan);
         let of = |instance: &_| demand(&inputs.model, instance, &inputs.machine, &spared).0;
-        let alone = |row| of(&rows.alone(row, &inputs.model, &case.instance));
+        let alone = |row| of(&rows.part(row..row + 1, &inputs.model, &case.instance));
         // What the longest row needs from memory may be in the last-level cache because of another row.
         let longest = rows
             .heaviest()

@@ -1,31 +1,31 @@
 //! The main job: compiles a model to every program from the coupled loop nest to the best that the search finds, runs
 //! them on the same data, and compares them with the reference and the physical bound.
 
+mod hand_written;
+
 use crate::pool::Pool;
 use crate::report::{
-    Ablation, Best, EstimateReport, GroupReport, PreparedReport, Record, Report, Times,
+    Ablation, Best, EstimateReport, GroupReport, PreparedReport, Record, Report, SampleReport,
+    Times,
 };
 use crate::worth::{ablation, without};
 use ember_compile::demand::{Spared, demand};
-use ember_compile::dlc_text::DlcText;
 use ember_compile::groups::{Chosen, ChosenGroup, Plan, Searched, Unfinished};
-use ember_compile::pipeline::{Case, Failure, Inputs, Options, simulate};
+use ember_compile::pipeline::{Case, Failure, Inputs, NoSample, Options, simulate};
 use ember_compile::preparation::prepare;
 use ember_host::threads;
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
-use ember_language::load::load;
 use ember_language::rules::{Exactness, Schedule};
 use ember_model::{IndexUse, OffsetsUse, TensorId};
 use ember_sim::{Bound, CoreKind, Outcome, Recording, bound};
 use ember_targets::dlc::Program;
 use ember_targets::print::print;
 use ember_targets::tensor::Tensor;
-use ember_targets::verify::{Limits, lacking};
 use ember_tools::progress::Line;
 use ember_tools::tables::EGraphReport;
 use ember_tools::trace::{self, GroupTrace};
 use ember_tools::tuning::{Attempt, Tuning};
-use ember_values::capability::Capabilities;
+use hand_written::hand_written;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -127,8 +127,9 @@ pub fn run(
         _ => hand_written(sources, inputs)?,
     };
     line.say("making data");
-    let (judge, other) = cases(inputs, options)?;
-    let tuning = Tuning::new(inputs, other.as_ref().unwrap_or(&judge), options);
+    let cases = Cases::new(inputs, options)?;
+    let judge = &cases.judge;
+    let tuning = Tuning::new(inputs, cases.rank(), options);
 
     let compared_from = Instant::now();
     let baselines = baselines(inputs, scope);
@@ -148,7 +149,7 @@ pub fn run(
     contenders.retain(|c| c.name != options.schedule);
     let run = |contender: &Contender, recorded: bool| {
         let program = contender.program.as_ref().ok()?;
-        Some(simulate(program, &inputs.machine, &judge, contender.core, recorded))
+        Some(simulate(program, &inputs.machine, judge, contender.core, recorded))
     };
     // The last come first, for the search asks for those.
     let run_on = |core: CoreKind| {
@@ -178,12 +179,14 @@ pub fn run(
     let records: Vec<Record> = contenders
         .iter()
         .zip(outcomes)
-        .map(|(c, outcome)| record(c, outcome, inputs, &judge, &mut recording))
+        .map(|(c, outcome)| record(c, outcome, inputs, judge, &mut recording))
         .collect();
 
     let prepared = prepare(inputs, &judge.instance)?.into_iter().map(PreparedReport::from);
-    let (bound, elements) = physical_bound(inputs, &judge);
+    let (bound, elements) = physical_bound(inputs, judge);
     let record = records.last().cloned().unwrap_or_default();
+    let ranked = (cases.rank(), cases.unsampled.as_ref());
+    let sample = SampleReport::of(inputs, ranked, chosen.program.program(), record.cycles);
     let report = Report {
         model: inputs.model.name.clone(),
         target: inputs.machine.name.clone(),
@@ -198,11 +201,12 @@ pub fn run(
             bound_by: bound.bound_by.name().to_owned(),
             assumptions: assumptions(inputs),
             ablation,
-            pooled: pool.map(|pool| pool.judged(inputs, &judge)),
+            pooled: pool.map(|pool| pool.judged(inputs, judge)),
             estimate: EstimateReport::sum(estimates(&chosen, &found)),
             groups: groups(inputs, &chosen, &found),
         },
         preparation: prepared.collect(),
+        sample,
         egraph: EGraphReport {
             nodes: found.nodes(),
             classes: found.classes(),
@@ -222,19 +226,33 @@ pub fn run(
     Ok(Done { report, trace: trace::of(inputs, &found), best: chosen, outputs, recording })
 }
 
-/// Returns the data that programs are judged on, and that on which they are chosen, if it is other data.
-fn cases(inputs: &Inputs, options: &Options) -> Checked<(Case, Option<Case>)> {
-    let case = |seed: Option<u64>| -> Checked<Case> {
-        let case = Case::new(&inputs.model, seed, options.exact)?;
-        Ok(case.with_cycle_limit(options.cycle_limit))
-    };
-    let judge = case(options.seed)?;
-    let Some(seed) = options.tune_seed.filter(|seed| *seed != judge.instance.seed) else {
-        return Ok((judge, None));
-    };
-    let cases = [judge, case(Some(seed))?];
-    let [judge, other] = cases.map(|case| case.with_further_seeds(&inputs.model));
-    Ok((judge, Some(other)))
+/// The data that programs are judged on, and that on which they are chosen.
+struct Cases {
+    judge: Case,
+    /// The other data on which they are chosen, or samples of the same, if they are not chosen on what they are judged on.
+    other: Option<Case>,
+    /// The reason why candidates are ranked on all data, though samples were asked for.
+    unsampled: Option<NoSample>,
+}
+
+impl Cases {
+    fn new(inputs: &Inputs, options: &Options) -> Checked<Cases> {
+        let model = &inputs.model;
+        let apart = options.tunes_apart(model);
+        let (rank, unsampled) = Case::to_rank(model, options)?;
+        if !apart && !rank.is_sampled() {
+            return Ok(Cases { judge: rank, other: None, unsampled });
+        }
+        let judge = Case::new(model, options.seed, options.exact)?;
+        let judge = judge.with_cycle_limit(options.cycle_limit);
+        let judge = if apart { judge.with_further_seeds(model) } else { judge };
+        Ok(Cases { judge, other: Some(rank), unsampled })
+    }
+
+    /// Returns the data on which programs are chosen.
+    fn rank(&self) -> &Case {
+        self.other.as_ref().unwrap_or(&self.judge)
+    }
 }
 
 /// Runs the programs that the best one is compared with, as the main job does, but not the best one.
@@ -243,8 +261,9 @@ fn cases(inputs: &Inputs, options: &Options) -> Checked<(Case, Option<Case>)> {
 ///
 /// Fails if there is no data, or a schedule contradicts itself.
 pub(crate) fn compared(inputs: &Inputs, options: &Options) -> Checked<Vec<Record>> {
-    let (judge, other) = cases(inputs, options)?;
-    let tuning = Tuning::new(inputs, other.as_ref().unwrap_or(&judge), options);
+    let cases = Cases::new(inputs, options)?;
+    let judge = &cases.judge;
+    let tuning = Tuning::new(inputs, cases.rank(), options);
     let baselines = baselines(inputs, Scope::Compared);
     let schedules: Vec<&str> = baselines.iter().map(|baseline| baseline.schedule).collect();
     let attempts = tuning.all_known(&schedules, &Line::hidden())?;
@@ -254,9 +273,9 @@ pub(crate) fn compared(inputs: &Inputs, options: &Options) -> Checked<Vec<Record
     }
     Ok(threads::map(&contenders, |contender| {
         let program = contender.program.as_ref().ok();
-        let outcome = program
-            .map(|program| simulate(program, &inputs.machine, &judge, contender.core, false));
-        record(contender, outcome, inputs, &judge, &mut None)
+        let outcome =
+            program.map(|program| simulate(program, &inputs.machine, judge, contender.core, false));
+        record(contender, outcome, inputs, judge, &mut None)
     }))
 }
 
@@ -343,40 +362,6 @@ fn contender(
         exact: *exactness,
         rules: searched.fired(),
     }
-}
-
-/// Returns the hand-written programs that the model names, verified: of each, the first form that the machine is able to
-/// run.
-fn hand_written(
-    sources: &mut Sources,
-    inputs: &Inputs,
-) -> Checked<Vec<(String, Result<Program, NoProgram>)>> {
-    let limits = Limits { capabilities: Capabilities::ALL, ..Limits::of(&inputs.machine) };
-    let mut errors = Vec::new();
-    let mut programs = Vec::new();
-    for named in &inputs.model.programs {
-        let mut program = None;
-        for path in &named.paths {
-            let form = load(sources, path)
-                .and_then(|file| DlcText::read(sources, file))
-                .and_then(|text| text.verify(&limits));
-            match form {
-                Ok(form) => match lacking(&form, &inputs.machine) {
-                    None => {
-                        program = Some(Ok(form.into_program()));
-                        break;
-                    }
-                    Some(capability) => {
-                        let message = format!("needs {}, which the target lacks", capability.doc());
-                        program.get_or_insert(Err(NoProgram(Diagnostic::global(message))));
-                    }
-                },
-                Err(found) => errors.extend(found),
-            }
-        }
-        programs.extend(program.map(|program| (named.name.clone(), program)));
-    }
-    if errors.is_empty() { Ok(programs) } else { Err(errors) }
 }
 
 /// Runs a hand-written program of the model by itself, with the physical bound of its cycles.

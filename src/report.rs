@@ -1,5 +1,6 @@
 //! The report of the main job: the measurements as one object for machines and as tables for people.
 
+mod sample;
 mod tables;
 
 use crate::results::Compared;
@@ -17,6 +18,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
+pub use sample::SampleReport;
 pub(crate) use tables::MATTERS;
 pub use tables::{one, text};
 
@@ -44,6 +46,9 @@ pub struct Report {
     /// The inputs that are prepared before every program, in order; their cycles are those of no program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub preparation: Vec<PreparedReport>,
+    /// The sample that candidates were ranked on, if one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<SampleReport>,
     /// The search that found the chosen program.
     pub egraph: EGraphReport,
     /// The outputs of the chosen program beside the arrays that the user expects, if any are given.

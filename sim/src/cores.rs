@@ -5,8 +5,10 @@
 //! Programs that follow each other are separated by a barrier.
 
 mod division;
+mod passing;
 
 pub use division::{Division, Phase};
+pub use passing::{Passed, Visit};
 
 use crate::code::{AccessCode, Context, ExecuteCode, compile_access, compile_execute};
 use crate::data::{self, Held};
@@ -18,6 +20,7 @@ use crate::{Bindings, CoreKind, Options, Outcome, Recording, Values};
 use ember_targets::dlc::{Program, TensorId};
 use ember_targets::machine::Machine;
 use ember_targets::verify::Footprint;
+use passing::Passing;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -35,6 +38,8 @@ pub struct Together {
     pub outcome: Outcome,
     /// Each core's part of it.
     pub cores: Vec<CoreRun>,
+    /// The cycles of each part of the last program, from its start to its last result.
+    pub parts: Vec<u64>,
 }
 
 /// One core's part in a run.
@@ -68,6 +73,7 @@ struct Stage<'a> {
 /// A core that runs a part, and the parts that it runs after it.
 struct Worker<'a> {
     core: usize,
+    part: usize,
     sim: Sim<'a>,
     own: VecDeque<usize>,
 }
@@ -90,6 +96,10 @@ struct Cluster<'a> {
     memories: BTreeMap<usize, Memory>,
     tally: Tally,
     recording: Option<Recording>,
+    /// The cycles of each part of the program that runs.
+    parts: Vec<u64>,
+    /// The rows that are passed over before parts, if some are.
+    passing: Option<Passing<'a>>,
 }
 
 /// Runs a program on cores that divide its rows.
@@ -110,6 +120,23 @@ pub fn run_divided(
     run_phases(vec![Phase::only(program, data, division)], machine, options)
 }
 
+/// Runs parts of a program's rows on one core, and passes over the rows before each part: they take no time, but caches are
+/// as though they had run. What the program writes there is not computed.
+///
+/// # Errors
+///
+/// As [`run_divided`].
+pub fn run_passing(
+    program: &Program,
+    machine: &Machine,
+    data: Bindings,
+    options: Options,
+    (division, passed): (Division, Passed<'_>),
+) -> Result<Together, SimError> {
+    let phases = vec![Phase::only(program, data, division)];
+    run_cluster(phases, machine, options, Some(Passing::new(program, passed)))
+}
+
 /// Runs programs one after the other on cores that divide the rows of each.
 ///
 /// Between two programs is a barrier. Before a core arrives there, it writes what is dirty in its private caches back to the
@@ -120,9 +147,18 @@ pub fn run_divided(
 ///
 /// As [`run_divided`].
 pub fn run_phases(
+    phases: Vec<Phase<'_>>,
+    machine: &Machine,
+    options: Options,
+) -> Result<Together, SimError> {
+    run_cluster(phases, machine, options, None)
+}
+
+fn run_cluster(
     mut phases: Vec<Phase<'_>>,
     machine: &Machine,
     options: Options,
+    passing: Option<Passing<'_>>,
 ) -> Result<Together, SimError> {
     let Some(first) = phases.first() else {
         return Err(SimError::invalid("there is no program to run"));
@@ -195,6 +231,8 @@ pub fn run_phases(
         ran: vec![CoreRun::default(); cores],
         tally: Tally::default(),
         recording: None,
+        parts: Vec::new(),
+        passing,
     };
     cluster.run(&stages, options, results)
 }
@@ -212,6 +250,11 @@ impl<'a> Cluster<'a> {
                 self.meet(&stages[before]);
             }
             self.run_stage(stage, options.max_cycles)?;
+            if let Some(mut memory) = self.memories.remove(&0) {
+                let (parts, tensors) = (stage.division.parts.len(), self.views(stage, 0));
+                self.pass(parts, &tensors, &mut memory, self.ran[0].end);
+                self.memories.insert(0, memory);
+            }
         }
         Ok(self.finish(options.values, results))
     }
@@ -221,6 +264,7 @@ impl<'a> Cluster<'a> {
         // The cores by the cycle that they have come to.
         let mut turns: BTreeMap<(u64, usize), Box<Worker<'a>>> = BTreeMap::new();
         self.queue = stage.division.shared.iter().copied().collect();
+        self.parts = vec![0; stage.division.parts.len()];
         for (core, own) in stage.division.own.iter().enumerate() {
             let begun = self.begin(stage, core, own.iter().copied().collect());
             turns.extend(begun.map(|worker| ((worker.sim.begun, core), worker)));
@@ -252,9 +296,10 @@ impl<'a> Cluster<'a> {
         let (part, at) = next.or_else(|| Some((self.queue.pop_front()?, free + self.access)))?;
         let (access, execute) = &stage.code[part];
         let tensors = self.views(stage, core);
-        let memory = self.memories.remove(&core)?;
+        let mut memory = self.memories.remove(&core)?;
+        self.pass(part, &tensors, &mut memory, at);
         let sim = Sim::new(self.machine, self.kind, (access, execute), tensors, memory, at);
-        Some(Box::new(Worker { core, sim, own }))
+        Some(Box::new(Worker { core, part, sim, own }))
     }
 
     /// Returns what a core sees of a program's tensors.
@@ -282,8 +327,9 @@ impl<'a> Cluster<'a> {
         stage: &'a Stage<'a>,
         worker: Worker<'a>,
     ) -> Result<Option<Box<Worker<'a>>>, SimError> {
-        let Worker { core, sim, own } = worker;
+        let Worker { core, part, sim, own } = worker;
         let end = sim.last_result()?;
+        self.parts[part] = end - sim.begun;
         sim.count(&mut self.tally);
         if self.kind.recorded {
             let (timeline, statements) = (sim.timeline(stage.name), sim.statements());
@@ -293,6 +339,14 @@ impl<'a> Cluster<'a> {
         self.ran[core].parts += 1;
         self.ran[core].end = end;
         Ok(self.begin(stage, core, own))
+    }
+
+    /// Passes over the rows before a part, or behind all parts, if some are passed over.
+    fn pass(&self, part: usize, tensors: &[Held], memory: &mut Memory, at: u64) {
+        if let Some(passing) = &self.passing {
+            let lines = Lines::new(self.machine.dram.line_bytes);
+            passing.before(part, tensors, lines, memory, at);
+        }
     }
 
     /// Lets all cores wait for each other behind a program.
@@ -315,14 +369,15 @@ impl<'a> Cluster<'a> {
     fn finish(mut self, values: Values, results: usize) -> Together {
         let end = self.ran.iter().map(|core| core.end).max().unwrap_or(0);
         let (mut dirty, mut passed) = (BTreeMap::new(), end);
+        let part = self.passing.as_ref().map_or(1.0, |passing| passing.passed.part);
         for memory in self.memories.values_mut() {
-            let (lines, by) = memory.write_back(end);
+            let (lines, by) = memory.write_back(end, part);
             dirty.extend(lines);
             passed = passed.max(by);
             self.tally.counters += memory.counters;
         }
         let mut shared = self.shared.borrow_mut();
-        let cycles = shared.write_back(dirty, end).max(passed);
+        let cycles = shared.write_back(dirty, (end, part)).max(passed);
         let cores = self.ran.len() as u64;
         let stats = self.tally.stats(self.machine, shared.dram_lines(), (cores, cycles));
         let tensors = match values {
@@ -330,6 +385,6 @@ impl<'a> Cluster<'a> {
             Values::Integers => Vec::new(),
         };
         let outcome = Outcome { tensors, stats, recording: self.recording };
-        Together { outcome, cores: self.ran }
+        Together { outcome, cores: self.ran, parts: self.parts }
     }
 }

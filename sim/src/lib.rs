@@ -32,7 +32,9 @@ mod throttle;
 mod timeline;
 
 pub use bound::{Bound, Demand, Resource, Workers, bound, bound_on};
-pub use cores::{CoreRun, Division, Phase, Together, run_divided, run_phases};
+pub use cores::{
+    CoreRun, Division, Passed, Phase, Together, Visit, run_divided, run_passing, run_phases,
+};
 pub use error::{Blocked, SimError};
 pub use memory::Layout;
 pub use stats::{DramBytes, Energy, LoadsByHint, Stats, UnitStats};

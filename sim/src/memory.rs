@@ -5,11 +5,13 @@
 
 mod cache;
 mod dram;
+mod pass;
 mod prefetcher;
 mod shared;
 mod tlb;
 
 pub use dram::Layout;
+pub(crate) use pass::Way;
 pub(crate) use shared::Shared;
 
 use crate::calendar::{Pipe, Slots};
@@ -311,12 +313,14 @@ impl Memory {
     /// Writes back the dirty lines of the private caches at the end of a run: returns them with the arrivals of their
     /// data, and the cycle in which they have passed the last-level cache's port. Runs follow one another: lines that
     /// one leaves behind are displaced during the next, as those of the last were during this one. So they take the time
-    /// in which the path was idle, and only what does not fit there comes after the end.
-    pub(crate) fn write_back(&mut self, end: u64) -> (BTreeMap<u64, u64>, u64) {
+    /// in which the path was idle, and only what does not fit there comes after the end. The run may be only a part of one
+    /// that was idle in the same way.
+    pub(crate) fn write_back(&mut self, end: u64, part: f64) -> (BTreeMap<u64, u64>, u64) {
         // The first-level cache has the newest data of a line.
         let private = [&mut self.l2, &mut self.l1].map(Cache::clean_all);
         let private: BTreeMap<u64, u64> = private.into_iter().flatten().collect();
         let idle = self.llc_pipe.most(end).saturating_sub(self.counters.llc);
+        let idle = (idle as f64 / part) as u64;
         self.counters.llc += private.len() as u64;
         let late = (private.len() as u64).saturating_sub(idle);
         let passed = (0..late).map(|_| self.llc_pipe.transfer(end).1).max();

@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use ember_sim::{
-    Bindings, Division, Options, Phase, SimError, Stats, Together, Workers, bound_on, run,
-    run_divided, run_phases,
+    Bindings, Division, Options, Passed, Phase, SimError, Stats, Together, Visit, Workers,
+    bound_on, run, run_divided, run_passing, run_phases,
 };
 use ember_targets::dlc::{Addr, Dim, Program, Purpose, SizeId, Stmt, TensorDecl, TensorId};
 use ember_targets::machine::Machine;
@@ -52,8 +52,9 @@ fn one_core_that_has_all_rows_is_one_core() {
     let data = Bag::random(4_000, 64, 60, 20, true, 3);
     for program in programs() {
         let alone = run(&program, &machine(), data.bindings(), Options::default()).unwrap();
-        let Together { outcome, cores } = go(&program, &data, &evenly(60, 1));
+        let Together { outcome, cores, parts } = go(&program, &data, &evenly(60, 1));
         assert_eq!(outcome.stats, alone.stats);
+        assert_eq!(parts, [cores[0].end]);
         assert!(outcome.tensors[3].same_bits(&alone.tensors[3]));
         assert_eq!(cores.len(), 1);
     }
@@ -92,6 +93,44 @@ fn any_division_computes_the_same_bits_with_the_same_work() {
         })
     }
     QuickCheck::new().tests(12).quickcheck(holds as fn(Vec<u8>, bool, u64) -> bool);
+}
+
+/// Calls `visit` with what a bag accesses.
+fn accesses(data: &Bag, bag: u64, visit: &mut Visit<'_>) {
+    let [start, end] = [bag, bag + 1].map(|at| data.offsets[at as usize] as u64);
+    visit(OFFSETS, bag..bag + 2);
+    visit(INDICES, start..end);
+    for row in &data.indices[start as usize..end as usize] {
+        visit(TABLE, *row as u64 * data.dim..(*row as u64 + 1) * data.dim);
+    }
+    visit(OUT, bag * data.dim..(bag + 1) * data.dim);
+}
+
+#[test]
+fn rows_that_are_passed_over_leave_in_the_caches_what_they_would_have() {
+    let data = Bag::random(4_000, 64, 400, 20, true, 11);
+    let last = |program: &Program, passed: Range<u64>| {
+        let accessed = |part: usize, visit: &mut Visit<'_>| {
+            let rows = passed.clone().filter(|_| part == 0);
+            rows.for_each(|bag| accesses(&data, bag, visit));
+        };
+        let passed = Passed { accesses: &accessed, part: 0.25 };
+        let divided = (division(vec![vec![Range { start: 300, end: 400 }]], vec![]), passed);
+        run_passing(program, &machine(), data.bindings(), Options::default(), divided).unwrap()
+    };
+    for program in programs() {
+        let after = go(&program, &data, &division(vec![vec![0..300, 300..400]], vec![])).parts[1];
+        let cold = last(&program, 0..0).parts[0];
+        let passed = last(&program, 0..300);
+        let off = passed.parts[0] as f64 / after as f64 - 1.0;
+        assert!(off.abs() < 0.02, "{}: {after}, {:?}, cold {cold}", program.name, passed.parts);
+        // The slower the program, the less it waits for memory.
+        let slower = cold as f64 / after as f64;
+        assert!(slower > if after < 100_000 { 1.05 } else { 1.0 }, "{after} {cold}");
+        // What is passed over is not counted.
+        let whole = run(&program, &machine(), data.bindings(), Options::default()).unwrap().stats;
+        assert!(passed.outcome.stats.dram_bytes.read < whole.dram_bytes.read / 2);
+    }
 }
 
 #[test]

@@ -74,6 +74,7 @@ impl Asked {
             exact: self.exact.into(),
             seed: self.seed,
             tune_seed: None,
+            sample: None,
             node_limit: self.node_limit,
             iter_limit: self.iter_limit,
             candidates: self.candidates.map(|candidates| candidates.max(1)),

@@ -1,6 +1,6 @@
 //! The `bench` command's options, and the output of its result.
 
-use super::common::Exact;
+use super::common::{Exact, Sample};
 use super::output::{to_json, write_output, write_result};
 use super::rule_paths::RulePaths;
 use crate::bench::{self, Bench};
@@ -67,6 +67,8 @@ pub(super) struct BenchArgs {
     /// The seed of the data that programs are chosen on [default: the model's].
     #[arg(long, value_name = "N")]
     tune_seed: Option<u64>,
+    #[command(flatten)]
+    sample: Sample,
     /// How many of the best candidates the simulator ranks, beside the best by other prices of prefetches [default: what the
     /// schedule says, or 12].
     #[arg(long, value_name = "N")]
@@ -100,6 +102,7 @@ impl BenchArgs {
                 exact: self.exact.into(),
                 seed: self.seed,
                 tune_seed: self.tune_seed,
+                sample: self.sample.error(),
                 candidates: self.candidates.map(|candidates| candidates.max(1)),
                 pool: self.pool,
                 bounded: true,

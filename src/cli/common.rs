@@ -77,6 +77,8 @@ pub(super) struct Common {
     /// The seed of the data that candidates are ranked on [default: that of judging].
     #[arg(long, value_name = "N")]
     pub tune_seed: Option<u64>,
+    #[command(flatten)]
+    pub sample: Sample,
     /// The most e-nodes of a saturation.
     #[arg(long, value_name = "N", default_value_t = Options::default().node_limit)]
     pub node_limit: usize,
@@ -147,6 +149,34 @@ pub(super) struct Common {
     pub tolerance: Option<Tolerance>,
 }
 
+/// The choice to rank candidates on samples.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct Sample {
+    /// Rank candidates on samples of the rows, if the data is long: for each, as many as it takes for a standard error of
+    /// PERCENT of its cycles. The chosen program runs on all data.
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "1", value_parser = percent)]
+    sample: Option<f64>,
+}
+
+impl Sample {
+    /// Returns the standard error as a part of the cycles.
+    pub fn error(self) -> Option<f64> {
+        self.sample.map(|percent| percent / 100.0)
+    }
+}
+
+/// The error of a word that is no standard error.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("a standard error is a number of percent above 0, at most 50")]
+struct NoPercent;
+
+/// Parses a standard error in percent.
+fn percent(text: &str) -> Result<f64, NoPercent> {
+    let number: f64 = text.parse().map_err(|_| NoPercent)?;
+    if number > 0.0 && number <= 50.0 { Ok(number) } else { Err(NoPercent) }
+}
+
 /// The most threads of a program.
 pub(super) const MOST_THREADS: i64 = 1024;
 
@@ -175,6 +205,7 @@ impl Common {
             exact: self.exact.into(),
             seed: self.seed,
             tune_seed: self.tune_seed,
+            sample: self.sample.error(),
             node_limit: self.node_limit,
             iter_limit: self.iter_limit,
             candidates: self.candidates.map(|candidates| candidates.max(1)),

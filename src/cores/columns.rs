@@ -4,8 +4,8 @@
 //! that of a narrower model, on the columns of the wide tensors where they are; so every core traverses all lookups of its
 //! rows. No sum changes its order.
 
-use super::rows::Rows;
 use super::split::lightest;
+use ember_compile::rows::Rows;
 use ember_model::{Argument, Extent, Model, Op, Part, TensorId};
 use ember_sim::Division;
 use ember_targets::dlc::{Dim, Program};

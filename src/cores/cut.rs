@@ -4,8 +4,8 @@
 //! in its place; the others are rows of their own behind all rows, and so are their lookups behind all lookups. The program
 //! runs on these rows as on any others. Behind a barrier, a second program adds the pieces of each row.
 
-use super::rows::{Rows, integers, rows_of};
 use ember_compile::pipeline::Case;
+use ember_compile::rows::{Rows, integers, rows_of};
 use ember_language::diagnostic::Checked;
 use ember_language::rules::Exactness;
 use ember_model::data::Instance;

@@ -4,7 +4,7 @@
 //! phase before it computes them, or still looks up what it computes itself. Nothing else needs a barrier: a core's own rows
 //! follow from its own rows.
 
-use super::rows::Rows;
+use ember_compile::rows::Rows;
 use ember_sim::{Division, Phase};
 use ember_targets::Step;
 use ember_targets::dlc::{Action, Dim, Program, SizeId, Stmt, TensorId};

@@ -3,9 +3,9 @@
 use super::columns::Columns;
 use super::cut::Cut;
 use super::phases::{NoPhases, Phased};
-use super::rows::Rows;
 use super::{Candidate, Programs, Split};
 use ember_compile::pipeline::{Case, Inputs};
+use ember_compile::rows::Rows;
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::rules::Exactness;
 use ember_sim::Division;

@@ -1,7 +1,7 @@
 //! The ways to divide rows among cores.
 
-use super::rows::Rows;
 use clap::ValueEnum;
+use ember_compile::rows::Rows;
 use ember_sim::Division;
 use std::cmp::Reverse;
 use std::ops::Range;

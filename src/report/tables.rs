@@ -3,6 +3,7 @@
 
 use super::{
     Ablation, Best, EstimateReport, GroupReport, PreparedReport, Record, Report, RunReport,
+    SampleReport,
 };
 use crate::results::Compared;
 use ember_sim::UnitStats;
@@ -292,7 +293,9 @@ fn summary(report: &Report) -> String {
         "time: read {:.0} ms, saturate {:.0} ms, extract {:.0} ms, simulate {:.0} ms, in all {:.0} ms",
         time.read, time.saturate, time.extract, time.simulate, time.total
     );
-    [graph, estimate, time].iter().map(|line| wrapped(line)).join("\n")
+    let sample = report.sample.as_ref().map(SampleReport::line);
+    let lines = [Some(graph), Some(estimate), sample, Some(time)];
+    lines.iter().flatten().map(|line| wrapped(line)).join("\n")
 }
 
 #[cfg(test)]

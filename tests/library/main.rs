@@ -17,6 +17,7 @@ mod project_rules;
 mod readers;
 #[path = "../samples/mod.rs"]
 mod samples;
+mod sampling;
 mod saturation;
 mod text;
 mod traps;

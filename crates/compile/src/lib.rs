@@ -35,5 +35,6 @@ pub mod native;
 pub mod pipeline;
 pub mod preparation;
 pub mod ranking;
+pub mod rows;
 pub mod search;
 pub mod workload;

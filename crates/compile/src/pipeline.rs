@@ -4,9 +4,11 @@
 
 mod case;
 mod inputs;
+mod sample;
 
 pub use case::{Case, Failure, simulate, store};
 pub use inputs::{Arrays, Inputs, Options, read};
+pub use sample::{Estimate, NoSample};
 
 use crate::cost::{Goal, Rates};
 use crate::coupled::coupled;

@@ -200,12 +200,13 @@ impl Dram {
 }
 
 impl Dram {
-    /// Accepts all lines that are dirty at the end of a run, with the arrival of their data; the bus moves as many as it
-    /// can in the time in which it was idle. Returns the cycle in which the others have been written.
-    pub(super) fn write_back(&mut self, dirty: &BTreeMap<u64, u64>, end: u64) -> u64 {
+    /// Accepts all lines that are dirty at the end of a run, with the arrival of their data; the bus moves as many as it can in
+    /// the time in which it was idle, in this run or in one of which it was a part. Returns the cycle in which the others have
+    /// been written.
+    pub(super) fn write_back(&mut self, dirty: &BTreeMap<u64, u64>, end: u64, part: f64) -> u64 {
         let each = 1.0 + self.turning;
         let used = self.reads as f64 + self.writes as f64 * each;
-        let idle = (self.share.most(end) as f64 - used).max(0.0);
+        let idle = (self.share.most(end) as f64 - used).max(0.0) / part;
         let early = ((idle / each) as usize).min(dirty.len());
         self.writes += early as u64;
         let late = dirty.iter().skip(early);

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// more cores have all of it.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    llc: Cache,
+    pub(super) llc: Cache,
     misses: Slots,
     /// The lines that the network moves in a cycle; `None` for one core, whose port is no wider than the network.
     network: Option<Calendar>,
@@ -77,11 +77,16 @@ impl Shared {
     }
 
     /// Writes back all dirty lines at the end of a run, with those of the private caches, and returns the cycle in which
-    /// that is over. Only what main memory could not write in the time in which it was idle comes after the end.
-    pub(crate) fn write_back(&mut self, private: BTreeMap<u64, u64>, end: u64) -> u64 {
+    /// that is over. Only what main memory could not write in the time in which it was idle comes after the end. The run may
+    /// be only a part of one that was idle in the same way.
+    pub(crate) fn write_back(
+        &mut self,
+        private: BTreeMap<u64, u64>,
+        (end, part): (u64, f64),
+    ) -> u64 {
         let mut dirty: BTreeMap<u64, u64> = self.llc.clean_all().into_iter().collect();
         dirty.extend(private);
-        self.dram.write_back(&dirty, end)
+        self.dram.write_back(&dirty, end, part)
     }
 
     /// Returns the lines read from and written to main memory.

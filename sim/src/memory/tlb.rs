@@ -13,7 +13,7 @@ const PAGE_TABLE: u64 = 1 << 50;
 /// Translations as entries of a cache, whose lines are pages.
 #[derive(Debug)]
 pub(super) struct Tlb {
-    pages: Cache,
+    pub(super) pages: Cache,
     walks: Slots,
     /// The binary logarithm of the lines in a page.
     shift: u32,
@@ -40,10 +40,15 @@ impl Tlb {
         }
     }
 
+    /// Returns the page of a line.
+    pub(super) fn page(&self, line: u64) -> u64 {
+        line >> self.shift
+    }
+
     /// Returns the cycle in which the translation of a line is known, or the walk that must find it.
     #[inline]
     pub(super) fn translate(&mut self, line: u64, at: u64) -> Result<u64, Walk> {
-        let page = line >> self.shift;
+        let page = self.page(line);
         match self.pages.find(page) {
             Some(entry) => Ok(self.pages.ready(entry).max(at)),
             None => Err(Walk {

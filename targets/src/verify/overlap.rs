@@ -77,6 +77,21 @@ impl Footprint {
         self.stores.union(&self.writes).copied()
     }
 
+    /// Returns true if the access unit stores to a tensor.
+    pub fn stores(&self, tensor: TensorId) -> bool {
+        self.stores.contains(&tensor)
+    }
+
+    /// Returns true if the execute unit reads a tensor.
+    pub fn reads(&self, tensor: TensorId) -> bool {
+        self.reads.contains(&tensor)
+    }
+
+    /// Returns true if the execute unit writes a tensor.
+    pub fn writes(&self, tensor: TensorId) -> bool {
+        self.writes.contains(&tensor)
+    }
+
     /// Returns true if either unit reads or writes a tensor.
     pub fn uses(&self, tensor: TensorId) -> bool {
         [&self.loads, &self.stores, &self.reads, &self.writes]

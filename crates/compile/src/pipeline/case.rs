@@ -1,6 +1,7 @@
 //! The data of one seed with the results of the reference, and the runs of programs on it.
 
-use super::{Inputs, NoProgram};
+use super::sample::{Estimate, NoSample, Sample};
+use super::{Inputs, NoProgram, Options};
 use crate::ranking::{Ended, Measure, Ranking};
 use crate::workload::Statistics;
 use ember_interpret::Store;
@@ -45,9 +46,11 @@ pub struct Case {
     /// The measures of programs that were ranked on this data.
     ranking: Ranking,
     /// The most cycles of a run.
-    cycle_limit: u64,
+    pub(super) cycle_limit: u64,
     /// The data of further seeds, on which short programs are ranked too.
     further: Option<Further>,
+    /// The windows of rows on which programs are ranked in place of all rows.
+    sample: Option<Sample>,
 }
 
 /// The data of further seeds, generated when the first short program is ranked.
@@ -94,7 +97,23 @@ impl Case {
             ranking: Ranking::default(),
             cycle_limit: ember_sim::CYCLES,
             further: None,
+            sample: None,
         })
+    }
+
+    /// Returns the data on which candidates are ranked, and the reason if it is not sampled though it should be.
+    pub fn to_rank(model: &Model, options: &Options) -> Checked<(Case, Option<NoSample>)> {
+        let case = Case::new(model, options.tune_seed.or(options.seed), options.exact)?;
+        let case = case.with_cycle_limit(options.cycle_limit);
+        let case = match options.tunes_apart(model) {
+            true => case.with_further_seeds(model),
+            false => case,
+        };
+        let Some(error) = options.sample else { return Ok((case, None)) };
+        match Sample::of(model, &case.instance, error) {
+            Ok(sample) => Ok((Case { sample: Some(sample), ..case }, None)),
+            Err(why) => Ok((case, Some(why))),
+        }
     }
 
     /// Sets the most cycles that a program may run.
@@ -107,6 +126,30 @@ impl Case {
     pub fn with_further_seeds(self, model: &Model) -> Case {
         let further = Some(Further { model: model.clone(), cases: OnceLock::new() });
         Case { further, ..self }
+    }
+
+    /// Returns true if programs are ranked on some of the rows.
+    pub fn is_sampled(&self) -> bool {
+        self.sample.is_some()
+    }
+
+    /// Estimates what a program takes from some of the rows; `None` if it is ranked on all of them.
+    pub fn estimate(
+        &self,
+        program: &Program,
+        machine: &Machine,
+    ) -> Option<Result<Estimate, NoProgram>> {
+        self.estimate_within(program, machine, self.cycle_limit)
+    }
+
+    fn estimate_within(
+        &self,
+        program: &Program,
+        machine: &Machine,
+        cycles: u64,
+    ) -> Option<Result<Estimate, NoProgram>> {
+        let limit = cycles.min(self.cycle_limit);
+        self.sample.as_ref()?.estimate(program, machine, (self, &print(program), limit))
     }
 
     /// Returns the statistics of the data for the loops and loads of programs for the model.
@@ -133,6 +176,9 @@ impl Case {
         cycles: u64,
         values: Values,
     ) -> Result<Measure, NoProgram> {
+        if let Some(estimate) = self.estimate_within(program, machine, cycles) {
+            return Ok(estimate?.measure);
+        }
         let Some(further) = &self.further else {
             return self.measure(program, machine, cycles, values);
         };

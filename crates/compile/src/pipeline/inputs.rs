@@ -29,6 +29,9 @@ pub struct Options {
     pub seed: Option<u64>,
     /// The seed of the data that candidates are ranked on; `None` for the seed of judging.
     pub tune_seed: Option<u64>,
+    /// The standard error that the cycles of a candidate may have, as a part of them, if it is ranked on samples of long
+    /// data; `None` to rank all on all data.
+    pub sample: Option<f64>,
     /// The maximum number of e-nodes in a saturation.
     pub node_limit: usize,
     /// The maximum number of iterations of a saturation.
@@ -57,6 +60,12 @@ pub struct Options {
 const CANDIDATES: usize = 12;
 
 impl Options {
+    /// Returns true if candidates are ranked on other data than programs are judged on.
+    pub fn tunes_apart(&self, model: &Model) -> bool {
+        let judged = self.seed.unwrap_or(model.data.seed);
+        self.tune_seed.is_some_and(|seed| seed != judged)
+    }
+
     /// Returns the number of best candidates of a schedule that the simulator ranks.
     pub fn ranked(&self, schedule: &Schedule) -> usize {
         self.candidates.or_else(|| schedule.ranked()).unwrap_or(CANDIDATES)
@@ -72,6 +81,7 @@ impl Default for Options {
             exact: Exactness::Bitwise,
             seed: None,
             tune_seed: None,
+            sample: None,
             node_limit: 100_000,
             iter_limit: 100,
             candidates: None,

@@ -54,7 +54,7 @@ pub fn chosen(inputs: &Inputs, options: &Options, level: Level) -> Checked<Chose
     let goal = if sequential { Goal::Coupled } else { Goal::Decoupled };
     match level {
         Level::Dlc | Level::MlirDlc if options.rank => {
-            let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
+            let (case, _) = Case::to_rank(&inputs.model, options)?;
             let tuning = Tuning::new(inputs, &case, options);
             let attempt = tuning.best_of(schedule, &Line::hidden())?;
             attempt.program(inputs, schedule).cloned()
@@ -141,7 +141,7 @@ fn best(inputs: &Inputs, options: &Options, schedule: &Schedule, goal: Goal) -> 
     if !options.rank {
         return compile_by(inputs, options, schedule, goal);
     }
-    let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
+    let (case, _) = Case::to_rank(&inputs.model, options)?;
     let tuning = Tuning::new(inputs, &case, options);
     let attempt = tuning.own(schedule, goal, &Line::hidden())?;
     attempt.program(inputs, schedule).cloned()

@@ -98,7 +98,7 @@ pub fn explain(
     statement: Option<usize>,
     line: &Line,
 ) -> Checked<Explained> {
-    let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
+    let (case, _) = Case::to_rank(&inputs.model, options)?;
     let tuning = Tuning::new(inputs, &case, options);
     let Watched { plan, chosen } = choose(&tuning, false, line)?;
     let mut groups = Vec::new();

@@ -97,7 +97,7 @@ pub fn why_not(
     if let Some(answer) = not_run(subject, Some(schedule), options.exact) {
         return Ok(answer);
     }
-    let case = Case::new(&inputs.model, options.tune_seed.or(options.seed), options.exact)?;
+    let (case, _) = Case::to_rank(&inputs.model, options)?;
     Search::new(inputs, options, &case, statement, progress)?.why_not(rule)
 }
 

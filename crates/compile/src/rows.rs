@@ -1,43 +1,55 @@
-//! The rows of a model that cores can divide, and the work in each.
+//! The rows of a model that can be computed apart, by several cores or as a sample, and the work in each.
 //!
 //! They are counted by the first extent of the outputs. If every tensor that has this extent has it first, each row of a
 //! result follows from the same rows of the operands, from rows that are looked up, and from tensors that all rows share. A
 //! program that is right for any number of rows is then right for some of them, if what it looks up is there.
 
+mod accesses;
+
+pub use accesses::Accesses;
+
 use ember_language::diagnostic::{Checked, Diagnostic, Span};
 use ember_model::data::Instance;
 use ember_model::{Declared, Expr, Extent, Model, OffsetsUse, TensorId};
-use ember_targets::dlc::{Dim, Program, SizeId};
+use ember_sim::Division;
+use ember_targets::Step;
+use ember_targets::dlc::{
+    self, Action, Dim, Expr as Value, Program, Purpose, SizeId, Stmt, StreamKind,
+};
 use ember_targets::tensor::{Data, Tensor};
+use ember_targets::verify::Footprint;
 use ember_values::operation::{Kernel, Role};
 use ember_values::scalar::Scalar;
+use itertools::Itertools;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The rows of a model on some data.
-pub(super) struct Rows {
+pub struct Rows {
     /// The size that counts them.
-    pub(super) size: String,
+    pub size: String,
     /// The tensors of which rows of any number are looked up.
-    pub(super) looked_up: BTreeSet<String>,
+    pub looked_up: BTreeSet<String>,
     /// The looked-up tensors that the model computes, and the computed tensors by which it looks rows up.
-    pub(super) exchanged: BTreeSet<String>,
+    pub exchanged: BTreeSet<String>,
     /// The offsets with one bag for each row.
-    pub(super) own: Vec<OffsetsUse>,
-    /// The sizes that count the lookups of the rows.
-    lookups: BTreeSet<String>,
+    pub own: Vec<OffsetsUse>,
+    /// The sizes that count the lookups of the rows, each with the offsets that say which lookups are a row's.
+    lookups: BTreeMap<String, String>,
+    /// The indices by which rows of tensors in memory are looked up, with these tensors.
+    uses: Vec<(String, Vec<String>)>,
     /// For each row, one and its lookups.
     weights: Vec<u64>,
 }
 
 impl Rows {
     /// Finds the rows of a model; an error if they depend on each other.
-    pub(super) fn of(model: &Model, instance: &Instance) -> Checked<Rows> {
+    pub fn of(model: &Model, instance: &Instance) -> Checked<Rows> {
         let size = independent(model)?;
         let count = instance.sizes.get(&size).copied().unwrap_or(0);
         let mut weights = vec![1; count as usize];
-        let mut lookups = BTreeSet::new();
+        let mut lookups = BTreeMap::new();
         let own: Vec<OffsetsUse> = own_offsets(model, &size).collect();
         for OffsetsUse { offsets, indices } in &own {
             let ends = integers(instance, model.tensor(*offsets));
@@ -45,7 +57,7 @@ impl Rows {
                 *weight += ends[1].saturating_sub(ends[0]);
             }
             if let Some(Extent::Size { name, plus: 0 }) = model.tensor(*indices).shape.first() {
-                lookups.insert(name.clone());
+                lookups.insert(name.clone(), model.tensor(*offsets).name.clone());
             }
         }
         let found = looked_up(model);
@@ -55,72 +67,169 @@ impl Rows {
         let computed = |tensor: &&TensorId| !model.is_input(**tensor);
         let looked_up = found.iter().filter(among).map(name).collect();
         let exchanged = found.iter().filter(computed).map(name).collect();
-        Ok(Rows { size, looked_up, exchanged, own, lookups, weights })
+        let uses = model.index_uses().into_iter();
+        let uses = uses.map(|used| (name(&used.indices), used.read.iter().map(name).collect()));
+        let uses = uses.collect();
+        Ok(Rows { size, looked_up, exchanged, own, lookups, uses, weights })
     }
 
     /// Returns true if a tensor of a program has rows, or lookups of rows.
-    pub(super) fn has(&self, program: &Program, shape: &[Dim]) -> bool {
+    pub fn has(&self, program: &Program, shape: &[Dim]) -> bool {
         let Some(Dim::Size(first)) = shape.first() else { return false };
         let counts = |(size, _): &(SizeId, u64)| size == first;
         let name = program.sizes.get(first.index());
-        self.sizes_of(program).iter().any(counts) || name.is_some_and(|n| self.lookups.contains(n))
+        self.sizes_of(program).iter().any(counts)
+            || name.is_some_and(|n| self.lookups.contains_key(n))
     }
 
     /// Returns true if a size counts lookups of the rows.
-    pub(super) fn counts_lookups(&self, size: &str) -> bool {
-        self.lookups.contains(size)
+    pub fn counts_lookups(&self, size: &str) -> bool {
+        self.lookups.contains_key(size)
     }
 
     /// Returns the lookups of a row.
-    pub(super) fn lookups_of(&self, row: u64) -> u64 {
+    pub fn lookups_of(&self, row: u64) -> u64 {
         self.weights[row as usize] - 1
+    }
+
+    /// Returns true if the model looks up rows of what it computes.
+    pub fn exchange(&self) -> bool {
+        !self.exchanged.is_empty()
+    }
+
+    /// Returns the last of some rows, those with so much work or all of them.
+    pub fn last(&self, rows: Range<u64>, work: u64) -> Range<u64> {
+        let mut start = rows.end;
+        let mut left = work;
+        while start > rows.start && left > 0 {
+            start -= 1;
+            left = left.saturating_sub(self.weights[start as usize]);
+        }
+        start..rows.end
+    }
+
+    /// Returns the division of a program into no parts yet; `None` if something that it computes has no rows, other than
+    /// scratch that all rows use in turn.
+    pub fn division(&self, program: &Program) -> Option<Division> {
+        let has_rows = |id: &dlc::TensorId| self.has(program, &program.tensors[id.index()].shape);
+        let scratch = |id: &dlc::TensorId| program.tensors[id.index()].purpose == Purpose::Scratch;
+        let apart = |step: &Step| {
+            let step = Footprint::of(&program.only(step));
+            step.written().next().is_none() || step.written().any(|id| has_rows(&id))
+        };
+        let written = Footprint::of(program);
+        let copied: Vec<_> = written.written().filter(|id| !has_rows(id)).collect();
+        if !program.steps().iter().all(apart) || !copied.iter().all(scratch) {
+            return None;
+        }
+        let named = |id: &dlc::TensorId| self.looked_up.contains(&program.tensors[id.index()].name);
+        let looked_up = program.ids().filter(named).collect();
+        let none = Division { parts: Vec::new(), own: vec![Vec::new()], ..Division::undivided(1) };
+        Some(Division { sizes: self.sizes_of(program), looked_up, copied, ..none })
+    }
+
+    /// Returns true if a program does with one row after the other all that it does.
+    pub fn in_turn(&self, program: &Program) -> bool {
+        let sizes = self.sizes_of(program);
+        let counts_rows = |size: SizeId| sizes.contains(&(size, 0));
+        let bodies = program.access.iter().filter_map(|action| match action {
+            Action::Callback(case) => Some(&program.cases[case.index()].body),
+            _ => None,
+        });
+        let stmts = bodies.chain([&program.main]).flatten();
+        let loops = stmts.filter_map(|stmt| match stmt {
+            Stmt::For(own) => {
+                let mut over_rows = false;
+                own.hi.walk(&mut |x| over_rows |= matches!(x, Value::Size(s) if counts_rows(*s)));
+                Some(over_rows)
+            }
+            Stmt::Matmul { .. } => Some(false),
+            _ => None,
+        });
+        let traversals = program.access.iter().filter_map(|action| match action {
+            Action::Traverse(unit) => {
+                let mut open = vec![program.units[unit.index()].hi];
+                let mut over_rows = false;
+                while let Some(stream) = open.pop() {
+                    match &program.streams[stream.index()].kind {
+                        StreamKind::Size(size) => over_rows |= counts_rows(*size),
+                        StreamKind::Alu { a, b, .. } => open.extend([*a, *b]),
+                        _ => {}
+                    }
+                }
+                Some(over_rows)
+            }
+            _ => None,
+        });
+        loops.chain(traversals).exactly_one().ok() == Some(true)
     }
 
     /// Returns true if the longest row has a bound of its own: what it looks up follows from inputs alone, and is apart from
     /// the rows.
-    pub(super) fn apart(&self) -> bool {
+    pub fn apart(&self) -> bool {
         self.looked_up.is_empty() && self.exchanged.is_empty()
     }
 
+    /// Returns the bytes of all rows in tensors that have a row or a lookup for each, and of the rows that are looked up.
+    pub fn bytes(&self, model: &Model, instance: &Instance) -> u64 {
+        let bytes = |tensor: &Tensor, rows: u64| {
+            let row = tensor.shape.iter().skip(1).copied().fold(rows, u64::saturating_mul);
+            tensor.dtype.bytes_of(row)
+        };
+        let own = model.tensors().filter(|tensor| match tensor.shape.first() {
+            Some(Extent::Size { name, .. }) => {
+                *name == self.size || self.lookups.contains_key(name)
+            }
+            _ => false,
+        });
+        let of = |name: &String| instance.tensors.get(name);
+        let own = own.filter_map(|tensor| of(&tensor.name)).map(|t| bytes(t, t.shape[0]));
+        let looked_up = self.uses.iter().flat_map(|(indices, read)| {
+            let lookups = of(indices).map_or(0, Tensor::len);
+            read.iter().filter_map(of).map(move |table| bytes(table, lookups))
+        });
+        own.chain(looked_up).fold(0, u64::saturating_add)
+    }
+
     /// Returns the number of rows.
-    pub(super) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.weights.len() as u64
     }
 
     /// Returns the work in each row.
-    pub(super) fn weights(&self) -> &[u64] {
+    pub fn weights(&self) -> &[u64] {
         &self.weights
     }
 
     /// Returns the work in some rows.
-    pub(super) fn weight(&self, rows: &Range<u64>) -> u64 {
+    pub fn weight(&self, rows: &Range<u64>) -> u64 {
         self.weights[rows.start as usize..rows.end as usize].iter().sum()
     }
 
     /// Returns the first row with the most work.
-    pub(super) fn heaviest(&self) -> Option<u64> {
+    pub fn heaviest(&self) -> Option<u64> {
         (0..).zip(&self.weights).max_by_key(|(row, weight)| (**weight, Reverse(*row))).map(|r| r.0)
     }
 
     /// Returns the sizes of a program that count rows, each with what it has more.
-    pub(super) fn sizes_of(&self, program: &Program) -> Vec<(SizeId, u64)> {
+    pub fn sizes_of(&self, program: &Program) -> Vec<(SizeId, u64)> {
         let extent = |plus| Extent::Size { name: self.size.clone(), plus };
         let named = |name: &String| (0..=1).find(|plus| extent(*plus).to_string() == *name);
         let sizes = (0..).zip(&program.sizes);
         sizes.filter_map(|(at, name)| Some((SizeId(at), named(name)?))).collect()
     }
 
-    /// Returns the data of one row alone.
-    pub(super) fn alone(&self, row: u64, model: &Model, instance: &Instance) -> Instance {
-        let mut parts = BTreeMap::from([(self.size.as_str(), row..row + 1)]);
+    /// Returns the data of some rows alone.
+    pub fn part(&self, rows: Range<u64>, model: &Model, instance: &Instance) -> Instance {
+        let mut parts = BTreeMap::from([(self.size.as_str(), rows.clone())]);
         for OffsetsUse { offsets, indices } in &self.own {
             let ends = integers(instance, model.tensor(*offsets));
             let end = |at: u64| ends.get(at as usize).copied().unwrap_or(0);
             if let Some(Extent::Size { name, plus: 0 }) = model.tensor(*indices).shape.first() {
-                parts.insert(name, end(row)..end(row + 1));
+                parts.insert(name, end(rows.start)..end(rows.end));
             }
         }
-        let mut one = instance.clone();
+        let mut part = instance.clone();
         for tensor in model.tensors() {
             let is_offsets =
                 self.own.iter().any(|own| model.tensor(own.offsets).name == tensor.name);
@@ -129,21 +238,21 @@ impl Rows {
                 let Some(Range { start, end }) = parts.get(name.as_str()).cloned() else {
                     continue;
                 };
-                one.sizes.insert(name.clone(), end - start);
-                one.sizes.insert(extent.to_string(), end - start + plus);
-                let data = one.tensors.get_mut(&tensor.name).filter(|_| at == 0);
+                part.sizes.insert(name.clone(), end - start);
+                part.sizes.insert(extent.to_string(), end - start + plus);
+                let data = part.tensors.get_mut(&tensor.name).filter(|_| at == 0);
                 if let Some(data) = data {
                     *data = rows_of(data, start..end + plus, is_offsets);
                 }
             }
         }
-        one
+        part
     }
 }
 
 /// Returns some rows of a tensor, as numbers from the first on if they are offsets. Values that are computed on demand may
 /// be others.
-pub(super) fn rows_of(tensor: &Tensor, rows: Range<u64>, offsets: bool) -> Tensor {
+pub fn rows_of(tensor: &Tensor, rows: Range<u64>, offsets: bool) -> Tensor {
     let width: u64 = tensor.shape.iter().skip(1).product();
     let extents =
         std::iter::once(rows.end - rows.start).chain(tensor.shape.iter().skip(1).copied());
@@ -190,7 +299,7 @@ fn more_than(extent: Option<&Extent>, size: &str) -> Option<u64> {
 }
 
 /// Returns the elements of a tensor of offsets.
-pub(super) fn integers(instance: &Instance, tensor: &Declared) -> Vec<u64> {
+pub fn integers(instance: &Instance, tensor: &Declared) -> Vec<u64> {
     let Some(data) = instance.tensors.get(&tensor.name) else { return Vec::new() };
     let at = |position| u64::try_from(data.get(position)?.as_i64()?).ok();
     (0..data.len()).map_while(at).collect()
@@ -199,7 +308,7 @@ pub(super) fn integers(instance: &Instance, tensor: &Declared) -> Vec<u64> {
 /// Returns the size that counts independent rows; an error with what makes them depend on each other.
 fn independent(model: &Model) -> Checked<String> {
     let refuse = |span: Span, label: String, help: &str| {
-        let message = format!("the rows of `{}` cannot be divided among cores", model.name);
+        let message = format!("the rows of `{}` cannot be divided", model.name);
         Err(vec![Diagnostic::error(message, span, label).with_help(help)])
     };
     let mut size: Option<&str> = None;
@@ -269,13 +378,12 @@ fn independent(model: &Model) -> Checked<String> {
     Ok(size.to_owned())
 }
 
-#[cfg(test)]
 impl Rows {
-    /// Returns rows of the given work.
-    pub(super) fn weighing(weights: Vec<u64>) -> Rows {
+    /// Returns rows of the given work, which are those of no model.
+    pub fn weighing(weights: Vec<u64>) -> Rows {
         let none = BTreeSet::new;
-        let (looked_up, exchanged, lookups) = (none(), none(), none());
-        let (size, own) = ("rows".to_owned(), Vec::new());
-        Rows { size, looked_up, exchanged, own, lookups, weights }
+        let (looked_up, exchanged, lookups) = (none(), none(), BTreeMap::new());
+        let (size, own, uses) = ("rows".to_owned(), Vec::new(), Vec::new());
+        Rows { size, looked_up, exchanged, own, lookups, uses, weights }
     }
 }
