@@ -1,6 +1,6 @@
 //! The common parts of the commands that ask about a search: its options, and terms without a model.
 
-use super::common::Exact;
+use super::common::{Exact, Sample};
 use super::rule_paths::RulePaths;
 use super::settings::Set;
 use clap::Args;
@@ -48,6 +48,8 @@ pub(super) struct Asked {
     #[arg(long, value_name = "N")]
     pub candidates: Option<usize>,
     #[command(flatten)]
+    pub sample: Sample,
+    #[command(flatten)]
     pub set: Set,
     /// Let the cost model choose, and run no candidate.
     #[arg(long)]
@@ -74,7 +76,7 @@ impl Asked {
             exact: self.exact.into(),
             seed: self.seed,
             tune_seed: None,
-            sample: None,
+            sample: self.sample.error(),
             node_limit: self.node_limit,
             iter_limit: self.iter_limit,
             candidates: self.candidates.map(|candidates| candidates.max(1)),

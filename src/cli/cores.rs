@@ -1,6 +1,6 @@
 //! The `cores` command's options, and the output of its result.
 
-use super::common::Exact;
+use super::common::{Exact, Sample};
 use super::output::{to_json, write_result};
 use super::rule_paths::RulePaths;
 use crate::cores::{self, Candidate, Columns, MOST_CORES, Programs, Slices, Split};
@@ -49,6 +49,8 @@ pub(super) struct CoresArgs {
     /// [default: what the schedule says, or 12].
     #[arg(long, value_name = "N")]
     candidates: Option<usize>,
+    #[command(flatten)]
+    sample: Sample,
     /// The most cycles of a run.
     #[arg(long, value_name = "N", default_value_t = Options::default().cycle_limit)]
     cycle_limit: u64,
@@ -79,6 +81,7 @@ impl CoresArgs {
             exact: self.exact.into(),
             seed: self.seed,
             candidates: self.candidates.map(|candidates| candidates.max(1)),
+            sample: self.sample.error(),
             cycle_limit: self.cycle_limit,
             ..Options::default()
         };
@@ -171,8 +174,7 @@ fn slices(
 fn best(inputs: &Inputs, options: &Options, line: &Line) -> Checked<(Program, Option<u64>)> {
     let schedule = inputs.schedule(&options.schedule)?;
     line.say("making data");
-    let case = Case::new(&inputs.model, options.seed, options.exact)?
-        .with_cycle_limit(options.cycle_limit);
+    let (case, _) = Case::to_rank(&inputs.model, options)?;
     let attempt = Tuning::new(inputs, &case, options).best_of(schedule, line)?;
     let program = attempt.program(inputs, schedule)?.program.program().clone();
     let cycles = case.rank(&program, &inputs.machine).ok().map(|measure| measure.cycles);

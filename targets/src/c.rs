@@ -8,6 +8,7 @@
 //! (`-ffp-contract=off`), and if its functions such as `exp` are those of the crate `libm`, which a caller may put in
 //! place of the C library's.
 
+mod address;
 mod declare;
 mod expression;
 mod functions;

@@ -4,6 +4,8 @@
 //! Answers depend on facts alone. If facts are missing, a predicate is false and a generator is empty, so that a rule
 //! never fires on an unknown property.
 
+mod lengths;
+
 use crate::bounds::{DEPTH, bounded_product, distance_in_loop, is_bounded, magnitude};
 use crate::effects::{
     Counter, Effects, Index, Place, address, disjoint, distances, effects, lane_local, variable_key,
@@ -18,6 +20,7 @@ use ember_values::distance::ANY_WIDTH;
 use ember_values::primitive::form::Form;
 use ember_values::scalar::DType;
 use itertools::Itertools;
+use lengths::{even, simd_lanes, tile_lengths, trips, wide_lanes};
 
 /// The implementation of one predicate or generator.
 pub struct Answer<T: 'static> {
@@ -411,24 +414,6 @@ fn unit_stride(egraph: &EGraph, var: Id, statement: Id) -> Option<bool> {
     Some(!writes.is_empty() && writes.iter().all(|place| unit(place) == Some(true)))
 }
 
-/// Returns the lengths that divide both of the first two bounds, which must be constants.
-fn even(egraph: &EGraph, bounds: &[Id], lengths: Vec<i64>) -> Vec<i64> {
-    let whole = |n: i64| {
-        let divides =
-            |id: &Id| egraph[*id].data.integer().and_then(|x| x.checked_rem(n)) == Some(0);
-        bounds.iter().take(2).all(divides)
-    };
-    lengths.into_iter().filter(|n| whole(*n)).collect()
-}
-
-/// Returns the trip count of a loop with these bounds and this step, if it is a constant.
-fn trips(egraph: &EGraph, [lo, hi, step]: [Id; 3]) -> Option<i64> {
-    let affine = |id: Id| egraph.analysis.current(egraph[id].data.affine.as_ref()?);
-    let step = egraph[step].data.integer().filter(|step| *step > 0)?;
-    let distance = affine(hi)?.sub(&affine(lo)?)?.as_constant()?;
-    Some(distance.max(0).checked_add(step - 1)? / step)
-}
-
 /// Returns true if effects cannot fault: no lanes are folded, and each element that is read is there for all sizes.
 fn total(egraph: &EGraph, own: &Effects) -> bool {
     let there = |index: &Index, dim: &Dim| {
@@ -449,49 +434,6 @@ fn total(egraph: &EGraph, own: &Effects) -> bool {
 pub(crate) fn is_scalar(egraph: &EGraph, id: Id) -> bool {
     let fact = &egraph[id].data;
     fact.lanes == Some(1) && fact.address.is_none()
-}
-
-fn simd_lanes(egraph: &EGraph, id: Id) -> Option<i64> {
-    let dtype = match egraph[id].data.dtype {
-        Some(dtype) => dtype,
-        None => effects(egraph, id)?
-            .writes
-            .iter()
-            .map(|place| egraph.analysis.tensor(place.tensor).map(|t| t.dtype))
-            .collect::<Option<Vec<DType>>>()?
-            .into_iter()
-            .all_equal_value()
-            .ok()?,
-    };
-    i64::try_from(dtype.elements_in(egraph.analysis.vector_unit().simd_bytes))
-        .ok()
-        .filter(|n| *n >= 2)
-}
-
-fn tile_lengths(egraph: &EGraph, bound: Id, statement: Id) -> Option<Vec<i64>> {
-    let least = simd_lanes(egraph, statement)?.checked_mul(2)?;
-    let bound = egraph[bound].data.integer()?;
-    let halves = std::iter::successors(Some(bound), |n| (n % 2 == 0).then_some(n / 2));
-    let mut lengths: Vec<i64> =
-        halves.skip(1).take_while(|n| *n >= least && n % least == 0).collect();
-    lengths.reverse();
-    Some(lengths)
-}
-
-fn wide_lanes(egraph: &EGraph, bound: Id, statement: Id) -> Option<Vec<i64>> {
-    let simd = simd_lanes(egraph, statement)?;
-    let bound = egraph[bound].data.integer()?;
-    let most = simd.saturating_mul((egraph.analysis.vector_unit().registers / 2) as i64);
-    // One length beyond the bound would only add inactive lanes.
-    let needed = bound.div_euclid(simd) + i64::from(bound % simd != 0);
-    let doubling = std::iter::successors(Some(simd.saturating_mul(2)), |n| n.checked_mul(2));
-    let whole = needed.saturating_mul(simd);
-    Some(
-        doubling
-            .take_while(|n| *n < whole && *n <= most)
-            .chain((whole > simd && whole <= most).then_some(whole))
-            .collect(),
-    )
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ impl Sample {
         let all = rows.weight(&(0..rows.count()));
         let bytes = rows.bytes(model, instance).max(1);
         let least = (LEAST as f64 * all as f64 / bytes as f64).ceil() as u64;
-        let least = least.max(all / MOST);
+        let least = least.max(all / MOST).max(all / rows.count().max(1));
         let (always, others): (Vec<Window>, Vec<Window>) =
             windows(&rows, least).partition(|window| window.work >= HEAVY * least);
         let heavy = work(&always);
