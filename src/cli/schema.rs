@@ -139,7 +139,7 @@ struct Chain {
     statements: Value,
     /// The groups that are equal to this one up to names.
     alike: Value,
-    /// Cycles of its program alone.
+    /// Cycles of its program alone; with `--sample`, as estimated from samples if the data is long.
     cycles: Option<u64>,
     /// The first term, and the steps from it.
     chain: Option<Value>,

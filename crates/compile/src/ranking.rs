@@ -13,6 +13,8 @@ pub struct Measure {
     pub cycles: u64,
     /// Energy in joules.
     pub energy_j: f64,
+    /// True if both are estimates from samples.
+    pub sampled: bool,
 }
 
 impl Measure {
@@ -23,6 +25,7 @@ impl Measure {
         Measure {
             cycles: measures.iter().map(|measure| measure.cycles).sum::<u64>() / count as u64,
             energy_j: energy / count as f64,
+            sampled: measures.iter().any(|measure| measure.sampled),
         }
     }
 }
@@ -74,7 +77,8 @@ impl Ranking {
         if let Known::Ended(end) = &*known {
             let Ended { stats, .. } = end.as_ref().as_ref().map_err(Failure::clone)?;
             if stats.cycles <= limit {
-                return Ok(Measure { cycles: stats.cycles, energy_j: stats.energy_j });
+                let (cycles, energy_j) = (stats.cycles, stats.energy_j);
+                return Ok(Measure { cycles, energy_j, sampled: false });
             }
         }
         Err(Failure::Run(SimError::Cycles { limit }))

@@ -266,7 +266,7 @@ impl Sample {
         let cycles = (known + ratio * work + written_back as f64).max(1.0);
         let energy_j = stats.energy_j * cycles / (known + taken_cycles).max(1.0);
         Estimate {
-            measure: Measure { cycles: cycles as u64, energy_j },
+            measure: Measure { cycles: cycles as u64, energy_j, sampled: true },
             standard_error: error / cycles,
             windows: windows.len(),
             part,

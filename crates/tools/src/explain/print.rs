@@ -5,6 +5,7 @@ use super::lines::lines;
 use super::price::Price;
 use super::program::Explained;
 use egg::{Id, Language, Var};
+use ember_compile::ranking::Measure;
 use ember_language::print_term::print_term;
 use ember_language::rebuild::rebuild;
 use ember_language::rules::RuleBook;
@@ -228,8 +229,9 @@ fn print_group(view: &View, group: &super::GroupChain) -> String {
     out.push_str(&format!("rules: {}\n\n", counted(chain.steps.iter())));
     let (steps, last) = view.chain(chain, &group.prices);
     out.push_str(&format!("{steps}\nwhich gives\n{}", marked(&last)));
-    if let Some(simulated) = group.cycles {
-        out.push_str(&format!("simulated: {} cycles\n", crate::tables::grouped(simulated)));
+    if let Some(Measure { cycles, sampled, .. }) = &group.measure {
+        let on = if *sampled { " on samples" } else { "" };
+        out.push_str(&format!("simulated{on}: {} cycles\n", crate::tables::grouped(*cycles)));
     }
     out + "\n"
 }
@@ -270,7 +272,7 @@ pub fn to_json(book: &RuleBook, explained: &Explained) -> Value {
         json!({
             "statements": group.statements,
             "alike": group.alike,
-            "cycles": group.cycles,
+            "cycles": group.measure.as_ref().map(|measure| measure.cycles),
             "chain": group.chain.as_ref().ok().map(|chain| chain_json(book, chain, &group.prices)),
             "gap": group.chain.as_ref().err().map(|why| gap(*why)),
         })

@@ -8,6 +8,7 @@ use egg::Id;
 use ember_compile::cost::Goal;
 use ember_compile::groups::{Chosen, ChosenGroup, Plan};
 use ember_compile::pipeline::{self, Case, Inputs, Options};
+use ember_compile::ranking::Measure;
 use ember_engine::saturate::StopReason;
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::rules::{Kind, Operators, Unit};
@@ -32,8 +33,8 @@ pub struct GroupChain {
     pub chain: Result<Chain, Gap>,
     /// The price of each term of the chain, including the first; `None` if the term is not a finished program.
     pub prices: Vec<Option<Price>>,
-    /// The cycles of the chosen program by itself, if it was run.
-    pub cycles: Option<u64>,
+    /// The measure of the chosen program by itself, if it was run.
+    pub measure: Option<Measure>,
 }
 
 /// The program that a search chose, with the groups of the search.
@@ -129,7 +130,7 @@ pub fn explain(
             alike: alike.flat_map(|other| plan.groups[other].statements.iter().map(name)).collect(),
             chain,
             prices,
-            cycles: group.measure.as_ref().map(|measure| measure.cycles),
+            measure: group.measure.clone(),
         });
     }
     Ok(Explained { groups })

@@ -20,8 +20,9 @@ impl<'a> Told<'a> {
     pub fn text(&self) -> String {
         match self.measure {
             Some(measure) => format!(
-                "{} cycles simulated (estimate {}), {:.3} µJ",
+                "{} cycles simulated{} (estimate {}), {:.3} µJ",
                 grouped(measure.cycles),
+                if measure.sampled { " on samples" } else { "" },
                 whole(self.estimate),
                 measure.energy_j * 1e6
             ),
