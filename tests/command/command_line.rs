@@ -169,7 +169,9 @@ fn the_book_names_every_option_of_every_command() {
             let long = line
                 .strip_prefix("-")
                 .and_then(|_| line.split_whitespace().find(|w| w.starts_with("--")))?;
-            Some(long.trim_end_matches([',', '.']).to_owned())
+            // A value that may be left out is in brackets behind the name.
+            let name = long.split('[').next().unwrap_or_default();
+            Some(name.trim_end_matches([',', '.']).to_owned())
         });
         missing.extend(
             options

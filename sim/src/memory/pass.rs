@@ -28,18 +28,25 @@ impl Memory {
                 Some(_) => {}
                 None => {
                     self.tlb.pass(line, at);
-                    if way == Way::Read {
-                        self.pass_to_l2(line, at);
-                    }
+                    // A line that is written as a whole is not read.
+                    let missed = way == Way::Read && self.pass_to_l2(line, at);
                     if let Some(victim) = self.l1.insert(line, at, way == Way::Write) {
                         self.pass_back_to_l2(victim, at);
+                    }
+                    if let Some(prefetcher) = self.prefetcher.as_mut().filter(|_| way == Way::Read)
+                    {
+                        for ahead in prefetcher.observe(line, missed) {
+                            self.pass_to_l2(ahead, at);
+                        }
                     }
                 }
             },
             Way::Load(hint) => {
                 self.tlb.pass(line, at);
                 match hint {
-                    Hint::TemporalL2 => self.pass_to_l2(line, at),
+                    Hint::TemporalL2 => {
+                        self.pass_to_l2(line, at);
+                    }
                     Hint::Temporal | Hint::NonTemporal => {
                         self.shared.borrow_mut().read_passing(line, at, hint == Hint::Temporal);
                     }
@@ -54,13 +61,16 @@ impl Memory {
         }
     }
 
-    fn pass_to_l2(&mut self, line: u64, at: u64) {
-        if self.l2.find(line).is_none() {
+    /// Reads a line into the L2; returns true if it was not there.
+    fn pass_to_l2(&mut self, line: u64, at: u64) -> bool {
+        let missed = self.l2.find(line).is_none();
+        if missed {
             self.shared.borrow_mut().read_passing(line, at, true);
             if let Some(victim) = self.l2.insert(line, at, false) {
                 self.shared.borrow_mut().write_passing(victim, at);
             }
         }
+        missed
     }
 
     fn pass_back_to_l2(&mut self, line: u64, at: u64) {
