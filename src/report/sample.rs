@@ -43,7 +43,13 @@ impl SampleReport {
         if let Some(why) = unsampled {
             return Some(SampleReport::All(why.to_string()));
         }
-        let estimate = case.estimate(program, &inputs.machine)?.ok()?;
+        if !case.is_sampled() {
+            return None;
+        }
+        let Some(Ok(estimate)) = case.estimate(program, &inputs.machine) else {
+            let why = "for the chosen program, which windows of rows do not tell of";
+            return Some(SampleReport::All(why.to_owned()));
+        };
         let estimated = estimate.measure.cycles;
         Some(SampleReport::Rows(Estimated {
             windows: estimate.windows,

@@ -15,7 +15,7 @@ use std::path::Path;
 /// The standard error that estimates may have, as a part of them.
 const ERROR: f64 = 0.01;
 
-/// What starting a program in every window may add to an estimate besides its error.
+/// The part of an estimate that starts in windows may be, besides its error.
 const STARTS: f64 = 0.015;
 
 /// Reads a model with a batch several times as large.

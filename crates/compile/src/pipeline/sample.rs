@@ -81,10 +81,10 @@ struct Subject<'a> {
     accesses: Accesses<'a>,
 }
 
-/// What a program takes for all rows, as estimated from some of them.
+/// The time and energy of a program for all rows, as estimated from some of them.
 #[derive(Clone, Debug)]
 pub struct Estimate {
-    /// The time and energy.
+    /// The estimate itself.
     pub measure: Measure,
     /// The standard error of the cycles, as a part of them.
     pub standard_error: f64,
