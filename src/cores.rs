@@ -3,9 +3,11 @@
 
 mod columns;
 mod cut;
+mod lookups;
 mod phases;
 mod plan;
 mod split;
+mod steps;
 mod table;
 
 use ember_compile::demand::{Spared, demand};
@@ -18,6 +20,7 @@ use ember_sim::{Demand, SimError, Together, Workers, bound_on, run_phases};
 use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use itertools::Itertools;
+use phases::Ways;
 use plan::{Pieces, Plan};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -147,14 +150,15 @@ pub(crate) fn run(
     let rows = Rows::of(&inputs.model, &case.instance)?;
     let pieces = Pieces::of(inputs, &rows, options.exact);
     let work = Work::of(inputs, &case, &rows, &pieces);
-    let owned = plan::owned(programs, &rows, machine.dram.line_bytes)?;
+    let owned = plan::owned(programs, (&rows, &case.instance), machine.dram.line_bytes)?;
     let cuts = pieces.cuts(inputs, &case, &rows, &owned, (cores, splits))?;
     let planned: Vec<Plan<'_>> = (cores.iter())
         .flat_map(|cores| plan::plans(inputs, &rows, (&owned, &cuts, &pieces), (*cores, splits)))
         .collect();
     // Several splits may be the same, such as those by rows and by lookups if each row has equally many.
     let distinct: Vec<&Plan<'_>> = planned.iter().unique_by(|plan| plan.key()).collect();
-    let judged = |plan: &&Plan<'_>| simulate(plan, machine, (&case, options), &programs.adder);
+    let judged =
+        |plan: &&Plan<'_>| simulate(plan, &rows, machine, (&case, options), &programs.adder);
     let runs: Vec<Judged> = threads::map(&distinct, judged).into_iter().collect::<Checked<_>>()?;
     let one = runs.first().and_then(|run| Some(run.together.as_ref()?.outcome.stats.cycles));
     let bound_of_one = work.bound(machine, 1).0;
@@ -265,6 +269,7 @@ struct Judged {
 
 fn simulate(
     plan: &Plan<'_>,
+    rows: &Rows,
     machine: &Machine,
     (case, options): (&Case, &Options),
     adder: &Program,
@@ -280,7 +285,7 @@ fn simulate(
         Err(failure) => return Ok(Judged { together: None, mismatch: Some(failure.to_string()) }),
     };
     let cut = plan.cut.map(|cut| (cut, cut.adder(adder)));
-    let mut phases = plan.phases().divided(division, data);
+    let mut phases = plan.phases.divided(division, rows, data);
     phases.extend(cut.iter().map(|(cut, adder)| cut.phase(adder, plan.cores)));
     let run =
         ember_sim::Options { max_cycles: options.cycle_limit, ..ember_sim::Options::default() };
@@ -342,7 +347,9 @@ impl Work {
         let one = plan.own.candidate.cycles.unwrap_or(one);
         let (share, parts) = match plan.cut {
             Some(_) => (1.0 / *cores as f64, 2),
-            None if plan.products => (1.0 / *cores as f64, 1 + plan.barriers()),
+            None if plan.phases.ways != Ways::default() => {
+                (1.0 / *cores as f64, 1 + plan.barriers())
+            }
             None => {
                 let (most, parts) = Split::most(rows, division);
                 (most as f64 / rows.weight(&(0..rows.count())).max(1) as f64, parts)

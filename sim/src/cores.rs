@@ -1,6 +1,6 @@
 //! Several cores, each with its access unit and private caches, in front of one last-level cache and main memory.
 //!
-//! Rows are divided, not programs: each core runs the whole program on some of the rows as though they were all. Cores
+//! Rows are divided: each core runs the whole program, or a step of it, on some of the rows as though they were all. Cores
 //! take turns, the one that is furthest behind first, so that what they share sees requests nearly in time order.
 //! Programs that follow each other are separated by a barrier.
 
@@ -165,7 +165,7 @@ fn run_cluster(
     };
     let (cores, results) = (first.division.own.len(), first.program.tensors.len());
     for phase in &phases {
-        phase.division.check(phase.program, &phase.sizes)?;
+        phase.check()?;
         if phase.division.own.len() != cores {
             let message = "programs are divided among different cores".to_owned();
             return Err(SimError::Binding { message });
@@ -175,7 +175,7 @@ fn run_cluster(
     let figures = if in_order { &machine.in_order } else { &machine.core };
     let compile = |values: Values| -> Result<Vec<Vec<Halves>>, SimError> {
         let halves = |phase: &Phase<'_>, (part, rows): (usize, &Range<u64>)| {
-            let Phase { program, division, .. } = phase;
+            let (program, division) = (phase.program_of(part), &phase.division);
             let sizes = division.sizes_of(&phase.sizes, rows);
             let columns = division.columns.get(part);
             let (sizes, first) = (&sizes, rows.start);

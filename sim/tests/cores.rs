@@ -10,7 +10,7 @@ use ember_sim::{
 use ember_targets::dlc::{Addr, Dim, Program, Purpose, SizeId, Stmt, TensorDecl, TensorId};
 use ember_targets::machine::Machine;
 use ember_targets::tensor::{Data, Hashed, Tensor};
-use ember_values::scalar::DType;
+use ember_values::scalar::{DType, Scalar};
 use quickcheck::QuickCheck;
 use std::ops::Range;
 
@@ -308,9 +308,35 @@ fn layers(program: &Program, machine: &Machine, cores: u64) -> Together {
     let Bindings { mut tensors, sizes } = second.bindings();
     let tensors = tensors.drain(1..3).collect();
     let split = || evenly(64, cores);
-    let next = Phase { program: &next, sizes, tensors, division: split() };
+    let next = Phase { program: &next, steps: &[], sizes, tensors, division: split() };
     let phases = vec![Phase::only(&own, data, split()), next];
     run_phases(phases, machine, Options::default()).unwrap()
+}
+
+#[test]
+fn parts_may_run_a_step_of_the_program() {
+    let data = Bag::random(500, 64, 40, 8, true, 6);
+    let program = coupled(64);
+    let nothing = Program { main: Vec::new(), ..program.clone() };
+    let run_steps = |steps: &[Program], own| {
+        let division = Division { steps: own, ..evenly(40, 2) };
+        let phase = Phase { steps, ..Phase::only(&program, data.bindings(), division) };
+        run_phases(vec![phase], &machine(), Options::default())
+    };
+    let alone = run(&program, &machine(), data.bindings(), Options::default()).unwrap();
+    let both = run_steps(&[nothing.clone(), program.clone()], vec![1, 1]).unwrap();
+    assert!(both.outcome.tensors[3].same_bits(&alone.tensors[3]));
+    let half = run_steps(&[nothing.clone(), program.clone()], vec![1, 0]).unwrap();
+    let value = |tensor: &Tensor, row: u64| tensor.get(row * 64);
+    for row in 0..40 {
+        let expected =
+            if row < 20 { value(&alone.tensors[3], row) } else { Some(Scalar::F32(0.0)) };
+        assert_eq!(value(&half.outcome.tensors[3], row), expected, "row {row}");
+    }
+    for own in [vec![2, 0], vec![0]] {
+        let error = run_steps(std::slice::from_ref(&nothing), own).unwrap_err();
+        assert!(matches!(&error, SimError::Binding { message } if message.contains("a step")));
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(super) struct CoresArgs {
     /// The numbers of cores; one core is always run as well.
     #[arg(long, value_name = "N,…", value_parser = number, value_delimiter = ',', default_value = "1,2,4,8")]
     cores: Vec<u64>,
-    /// The ways to divide rows and columns among them [default: all].
+    /// The ways to divide rows, columns and tables among them [default: all].
     #[arg(long, value_enum, value_delimiter = ',')]
     split: Vec<Split>,
     #[command(flatten)]

@@ -140,6 +140,7 @@ impl Cut {
         };
         Phase {
             program: adder,
+            steps: &[],
             sizes,
             tensors: vec![held(&self.rows), held(&self.pieces)],
             division,

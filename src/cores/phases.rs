@@ -4,18 +4,29 @@
 //! phase before it computes them, or still looks up what it computes itself. Nothing else needs a barrier: a core's own rows
 //! follow from its own rows.
 
+use super::lookups::{self, Lookup};
+use super::steps::{Effects, Steps};
 use ember_compile::rows::Rows;
+use ember_model::data::Instance;
 use ember_sim::{Division, Phase};
-use ember_targets::Step;
-use ember_targets::dlc::{Action, Dim, Program, SizeId, Stmt, TensorId};
-use ember_targets::verify::Footprint;
+use ember_targets::dlc::{Program, SizeId, TensorId};
 use itertools::Itertools;
-use std::collections::BTreeSet;
 use thiserror::Error;
+
+/// What cores divide other than rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Ways {
+    /// Columns of products of matrices.
+    pub(super) products: bool,
+    /// Lookups of several tables.
+    pub(super) tables: bool,
+}
 
 /// A program as phases.
 #[derive(Clone, Debug)]
 pub(super) struct Phased {
+    /// What is divided.
+    pub(super) ways: Ways,
     /// The program of each phase.
     pub(super) programs: Vec<Program>,
     /// The work of each phase.
@@ -27,7 +38,7 @@ pub(super) struct Phased {
 }
 
 /// The work that cores divide in a phase.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Work {
     /// Rows; each part has a copy of some tensors.
     Rows(Vec<TensorId>),
@@ -39,6 +50,8 @@ enum Work {
         /// The columns of a line of memory.
         line: u64,
     },
+    /// Lookups of several tables, each with its program; each part has a copy of some tensors.
+    Tables { lookups: Vec<Lookup>, programs: Vec<Program>, copied: Vec<TensorId> },
 }
 
 /// The reason why a program cannot be divided at its barriers.
@@ -52,30 +65,37 @@ pub(super) enum NoPhases {
     Tensor(String),
 }
 
-/// Some steps that follow each other, and what they read and write.
-struct Effects {
-    step: Step,
-    read: BTreeSet<TensorId>,
-    written: BTreeSet<TensorId>,
-    /// The columns, and those of a line, if it is products of matrices whose columns are to be divided.
-    product: Option<(u64, u64)>,
-}
-
-impl Effects {
-    /// Returns those of a step; products are divided by columns if lines have so many bytes.
-    fn of(program: &Program, step: Step, line_bytes: Option<u64>) -> Effects {
-        let own = program.only(&step);
-        let footprint = Footprint::of(&own);
-        let product = line_bytes.and_then(|bytes| product(&own, bytes));
-        let (read, written) = (footprint.read().collect(), footprint.written().collect());
-        Effects { read, written, product, step }
+impl Work {
+    /// Returns the work of a phase, one of several or the only one.
+    fn of(steps: &Steps<'_>, phase: &[Effects], several: bool) -> Work {
+        let written = phase.iter().flat_map(|step| &step.written);
+        let copied = written.filter(|id| !steps.has_rows(id)).copied().sorted().dedup().collect();
+        let product = phase.first().and_then(|step| step.product);
+        match (product, steps.lookups(phase)) {
+            (Some((columns, line)), _) => Work::Products { columns, line },
+            (None, _) if several && phase.iter().all(|step| steps.alone(step)) => Work::Alone,
+            (None, None) => Work::Rows(copied),
+            (None, Some(lookups)) => {
+                let programs = lookups.iter().map(|own| steps.program.only(&own.step)).collect();
+                Work::Tables { lookups, programs, copied }
+            }
+        }
     }
 
-    /// Returns these steps and the following ones.
-    fn before(mut self, next: Effects) -> Effects {
-        self.read.extend(next.read);
-        self.written.extend(next.written);
-        Effects { step: self.step.to(&next.step), ..self }
+    /// Returns the tensors of which each part has a copy.
+    fn copied(&self) -> &[TensorId] {
+        match self {
+            Work::Rows(copied) | Work::Tables { copied, .. } => copied,
+            Work::Alone | Work::Products { .. } => &[],
+        }
+    }
+
+    /// Returns the programs of which parts run one each.
+    fn steps(&self) -> &[Program] {
+        match self {
+            Work::Tables { programs, .. } => programs,
+            _ => &[],
+        }
     }
 }
 
@@ -83,92 +103,48 @@ impl Phased {
     /// Returns a program as one phase, for one core.
     pub(super) fn whole(program: &Program, rows: &Rows) -> Phased {
         let (programs, work) = (vec![program.clone()], vec![Work::Rows(Vec::new())]);
-        Phased { programs, work, looked_up: Vec::new(), sizes: rows.sizes_of(program) }
+        let (ways, sizes) = (Ways::default(), rows.sizes_of(program));
+        Phased { ways, programs, work, looked_up: Vec::new(), sizes }
     }
 
-    /// Divides a program whose rows are known into phases. With lines of so many bytes, columns of products are divided.
+    /// Divides a program whose rows are known, on some data, into phases. Lines of memory have so many bytes.
     pub(super) fn of(
         program: &Program,
-        rows: &Rows,
-        line_bytes: Option<u64>,
+        (rows, instance): (&Rows, &Instance),
+        line_bytes: u64,
+        ways: Ways,
     ) -> Result<Phased, NoPhases> {
-        let named = |names: &BTreeSet<String>| -> Vec<TensorId> {
-            let of = |id: &TensorId| names.contains(&program.tensors[id.index()].name);
-            program.ids().filter(of).collect()
-        };
-        let looked_up = named(&rows.looked_up);
-        let exchanged: BTreeSet<TensorId> = named(&rows.exchanged).into_iter().collect();
-        let has_rows = |id: &TensorId| rows.has(program, &program.tensors[id.index()].shape);
-        let meets = |a: &BTreeSet<TensorId>, b: &BTreeSet<TensorId>| {
-            a.intersection(b).any(|tensor| exchanged.contains(tensor))
-        };
-        // What has no rows is computed by one core, in a phase of its own.
-        let alone = |steps: &Effects| !steps.written.iter().any(has_rows);
-        let apart = |last: &Effects, next: &Effects| {
-            let both = !last.written.is_empty() && !next.written.is_empty();
-            let kind = |steps: &Effects| (alone(steps), steps.product);
-            let products = last.product.or(next.product).is_some();
-            let whole = |a: &BTreeSet<TensorId>, b| products && !a.is_disjoint(b);
-            meets(&next.read, &last.written)
-                || meets(&next.written, &last.read)
-                || whole(&next.read, &last.written)
-                || whole(&next.written, &last.read)
-                || (both && kind(last) != kind(next))
-        };
-        let steps = program.steps().into_iter();
-        let mut phases: Vec<Vec<Effects>> = Vec::new();
-        for step in steps.map(|step| Effects::of(program, step, line_bytes)) {
-            match phases.last_mut().filter(|last| !last.iter().any(|last| apart(last, &step))) {
-                Some(last) => last.push(step),
-                None => phases.push(vec![step]),
-            }
-            // A barrier may be earlier, so that registers are set behind it.
-            while let [.., before, last] = &mut phases[..]
-                && let (Some(first), Some(end)) = (last.first(), last.last())
-                && program.only(&first.step.to(&end.step)).unset().is_some()
-                && let Some(moved) = before.pop_if(|moved| !last.iter().any(|l| apart(moved, l)))
-            {
-                last.insert(0, moved);
-            }
-            phases.retain(|phase| !phase.is_empty());
-        }
-        let phases: Vec<Effects> = phases
-            .into_iter()
-            .filter_map(|steps| steps.into_iter().reduce(Effects::before))
-            .collect();
-        let works = |phase: &Effects| {
-            let copies: Vec<TensorId> =
-                phase.written.iter().filter(|id| !has_rows(id)).copied().collect();
-            let alone = copies.len() == phase.written.len() && phases.len() > 1;
-            match phase.product {
-                Some((columns, line)) => Work::Products { columns, line },
-                None if alone => Work::Alone,
-                None => Work::Rows(copies),
-            }
-        };
-        let work: Vec<Work> = phases.iter().map(works).collect();
-        let copies = |(n, work): (usize, &Work)| match work {
-            Work::Rows(copies) => copies.iter().map(|tensor| (n, *tensor)).collect(),
-            _ => Vec::new(),
-        };
-        for (n, tensor) in work.iter().enumerate().flat_map(copies) {
-            if phases[n + 1..].iter().any(|later| later.read.contains(&tensor)) {
+        let steps = Steps::new(program, (rows, instance), line_bytes, ways);
+        let phases = steps.phases();
+        let several = phases.len() > 1;
+        let work = phases.iter().map(|phase| Work::of(&steps, phase, several));
+        // A program without steps is one phase that does nothing.
+        let nothing = phases.is_empty().then(|| Work::Rows(Vec::new()));
+        let work: Vec<Work> = work.chain(nothing).collect();
+        let phases: Vec<Effects> = phases.into_iter().filter_map(Effects::together).collect();
+        for (n, work) in (1..).zip(&work) {
+            let read = |copy: &&TensorId| phases[n..].iter().any(|later| later.read.contains(copy));
+            if let Some(tensor) = work.copied().iter().find(read) {
                 return Err(NoPhases::Tensor(program.tensors[tensor.index()].name.clone()));
             }
         }
-        let programs: Vec<Program> = match phases.len() {
-            0 | 1 => vec![program.clone()],
-            _ => phases.iter().map(|phase| program.only(&phase.step)).collect(),
+        let programs: Vec<Program> = match several {
+            false => vec![program.clone()],
+            true => phases.iter().map(|phase| program.only(&phase.step)).collect(),
         };
-        if let Some(register) = programs.iter().skip(1).find_map(Program::unset) {
+        let parts = work.iter().flat_map(Work::steps);
+        if let Some(register) = programs.iter().skip(1).chain(parts).find_map(Program::unset) {
             return Err(NoPhases::Register(program.registers[register.index()].name.clone()));
         }
-        Ok(Phased { programs, work, looked_up, sizes: rows.sizes_of(program) })
+        let looked_up = steps.named(&rows.looked_up).collect();
+        Ok(Phased { ways, programs, work, looked_up, sizes: rows.sizes_of(program) })
     }
 
-    /// Returns true if columns of products are divided.
-    pub(super) fn has_products(&self) -> bool {
-        self.work.iter().any(|work| matches!(work, Work::Products { .. }))
+    /// Returns true if there is something to divide in each of its ways.
+    pub(super) fn has_all(&self) -> bool {
+        let any = |of: fn(&Work) -> bool| self.work.iter().any(of);
+        (!self.ways.products || any(|work| matches!(work, Work::Products { .. })))
+            && (!self.ways.tables || any(|work| matches!(work, Work::Tables { .. })))
     }
 
     /// Returns the barriers between phases.
@@ -180,6 +156,7 @@ impl Phased {
     pub(super) fn divided<'a>(
         &'a self,
         division: &Division,
+        rows: &Rows,
         data: ember_sim::Bindings,
     ) -> Vec<Phase<'a>> {
         let ember_sim::Bindings { mut tensors, sizes } = data;
@@ -192,38 +169,18 @@ impl Phased {
                 }
                 Work::Alone => Division::undivided(cores),
                 Work::Products { columns, line } => by_columns(cores, *columns, *line),
-            }
-        };
-        let mut divisions: Vec<Division> = self.work.iter().map(divide).collect();
-        divisions.resize_with(self.programs.len(), || divide(&Work::Rows(Vec::new())));
-        let phase = |(program, division)| {
-            let tensors = std::mem::take(&mut tensors);
-            Phase { program, sizes: sizes.clone(), tensors, division }
-        };
-        self.programs.iter().zip(divisions).map(phase).collect()
-    }
-}
-
-/// Returns the columns of a step that multiplies matrices and does nothing else, and those of a line of so many bytes; `None`
-/// if they are fewer than two lines.
-fn product(step: &Program, line_bytes: u64) -> Option<(u64, u64)> {
-    let alone = |action: &Action| matches!(action, Action::Callback(_) | Action::Barrier);
-    let columns = |stmt: &Stmt| match stmt {
-        Stmt::Matmul { out, a, b, .. } if [out, a, b].iter().all(|addr| addr.index.is_empty()) => {
-            let out = &step.tensors[out.tensor.index()];
-            match out.shape[..] {
-                [_, Dim::Const(columns)] => {
-                    Some((columns, (line_bytes / out.dtype.bytes_of(1)).max(1)))
+                Work::Tables { lookups, copied, .. } => {
+                    let copied = copied.clone();
+                    Division { sizes, looked_up, copied, ..lookups::divide(lookups, rows, cores) }
                 }
-                _ => None,
             }
-        }
-        _ => None,
-    };
-    let free = |stmt: &&Stmt| !matches!(stmt, Stmt::Set(..));
-    let stmts = step.bodies().into_iter().flatten().filter(free).map(columns);
-    let (columns, line) = stmts.collect::<Option<Vec<_>>>()?.into_iter().all_equal_value().ok()?;
-    (step.access.iter().all(alone) && columns >= 2 * line).then_some((columns, line))
+        };
+        let phase = |(program, work): (&'a Program, &'a Work)| {
+            let (tensors, sizes) = (std::mem::take(&mut tensors), sizes.clone());
+            Phase { program, steps: work.steps(), sizes, tensors, division: divide(work) }
+        };
+        self.programs.iter().zip(&self.work).map(phase).collect()
+    }
 }
 
 /// Divides columns evenly among as many cores as have a line, in whole lines.

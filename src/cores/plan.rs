@@ -2,12 +2,13 @@
 
 use super::columns::Columns;
 use super::cut::Cut;
-use super::phases::{NoPhases, Phased};
+use super::phases::{NoPhases, Phased, Ways};
 use super::{Candidate, Programs, Split};
 use ember_compile::pipeline::{Case, Inputs};
 use ember_compile::rows::Rows;
 use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::rules::Exactness;
+use ember_model::data::Instance;
 use ember_sim::Division;
 use itertools::Itertools;
 use std::collections::BTreeMap;
@@ -18,8 +19,15 @@ pub(super) struct Own<'a> {
     number: usize,
     pub(super) candidate: &'a Candidate,
     phases: Phased,
-    /// Its phases if columns of products are divided, if it has some.
-    products: Option<Phased>,
+    /// Its phases if columns of products are divided, or lookups of tables, or both, if it has some.
+    others: Vec<Phased>,
+}
+
+impl Own<'_> {
+    /// Returns its phases if tables are divided, or else columns of products alone.
+    fn others(&self, tables: bool) -> impl Iterator<Item = &Phased> {
+        self.others.iter().filter(move |phases| phases.ways.tables == tables)
+    }
 }
 
 /// The programs of a run.
@@ -33,8 +41,9 @@ pub(super) struct Owned<'a> {
 }
 
 impl Owned<'_> {
-    fn have_products(&self) -> bool {
-        self.all.iter().any(|own| own.products.is_some())
+    /// Returns true if a program divides lookups of tables, or columns of products alone.
+    fn have_others(&self, tables: bool) -> bool {
+        self.all.iter().any(|own| own.others(tables).next().is_some())
     }
 }
 
@@ -43,27 +52,21 @@ pub(super) struct Plan<'a> {
     pub(super) cores: u64,
     pub(super) split: Split,
     pub(super) own: &'a Own<'a>,
+    pub(super) phases: &'a Phased,
     pub(super) division: Division,
     /// The rows that are cut, if some are.
     pub(super) cut: Option<&'a Cut>,
-    /// True if columns of products are divided.
-    pub(super) products: bool,
 }
 
 impl Plan<'_> {
     /// Returns what distinguishes its run from others.
-    pub(super) fn key(&self) -> (usize, bool, bool, &Division) {
-        (self.own.number, self.cut.is_some(), self.products, &self.division)
-    }
-
-    /// Returns its phases.
-    pub(super) fn phases(&self) -> &Phased {
-        self.own.products.as_ref().filter(|_| self.products).unwrap_or(&self.own.phases)
+    pub(super) fn key(&self) -> (usize, bool, Ways, &Division) {
+        (self.own.number, self.cut.is_some(), self.phases.ways, &self.division)
     }
 
     /// Returns the barriers of its run.
     pub(super) fn barriers(&self) -> usize {
-        self.phases().barriers() + usize::from(self.cut.is_some())
+        self.phases.barriers() + usize::from(self.cut.is_some())
     }
 }
 
@@ -99,10 +102,15 @@ impl Pieces {
                 "a row may be cut if the model is one sum over the lookups of each row, in f32, and `--exact` allows \
                  other roundings: `reassoc` or `approx`",
             ),
-            [Split::Columns] if self.columns.is_none() && !owned.have_products() => (
+            [Split::Columns] if self.columns.is_none() && !owned.have_others(false) => (
                 "columns of this model are not divided",
                 "columns may be divided if the model combines looked-up rows of one stored table, or its program \
                  multiplies matrices, and they are a fixed number that takes at least two lines of memory",
+            ),
+            [Split::Tables] if !owned.have_others(true) => (
+                "tables of this model are not divided",
+                "tables may be divided if the program looks up rows of several stored tables, one lookup after the other, \
+                 and no lookup needs another",
             ),
             _ => ("", ""),
         };
@@ -121,7 +129,7 @@ impl Pieces {
 /// Returns programs with their phases, without those that cannot be divided; an error if there are no others.
 pub(super) fn owned<'a>(
     programs: &'a Programs,
-    rows: &Rows,
+    (rows, instance): (&Rows, &Instance),
     line_bytes: u64,
 ) -> Checked<Owned<'a>> {
     let Programs { candidates, slices, .. } = programs;
@@ -129,11 +137,13 @@ pub(super) fn owned<'a>(
         return Err(vec![Diagnostic::global("there is no program to run")]);
     };
     let whole = Phased::whole(&first.program, rows);
-    let alone = Own { number: 0, candidate: first, phases: whole, products: None };
+    let alone = Own { number: 0, candidate: first, phases: whole, others: Vec::new() };
     let own = |(number, candidate): (usize, &'a Candidate)| {
-        let phases = |line_bytes| Phased::of(&candidate.program, rows, line_bytes);
-        let products = phases(Some(line_bytes)).ok().filter(Phased::has_products);
-        Ok(Own { number, candidate, phases: phases(None)?, products })
+        let phases = |ways| Phased::of(&candidate.program, (rows, instance), line_bytes, ways);
+        let others = [(true, false), (false, true), (true, true)].into_iter();
+        let others = others.filter_map(|(products, tables)| phases(Ways { products, tables }).ok());
+        let others = others.filter(Phased::has_all).collect();
+        Ok(Own { number, candidate, phases: phases(Ways::default())?, others })
     };
     let (all, not): (Vec<_>, Vec<NoPhases>) =
         candidates.iter().enumerate().map(own).partition_result();
@@ -159,9 +169,9 @@ pub(super) fn plans<'a>(
         cores,
         split,
         own,
+        phases: &own.phases,
         division,
         cut: None,
-        products: false,
     };
     if cores == 1 {
         let split = Split::Contiguous;
@@ -178,13 +188,21 @@ pub(super) fn plans<'a>(
         Some(plan(Split::Columns, own, division))
     };
     let columns = |columns| Columns::slices(columns, cores).filter_map(|n| sliced(columns, n));
-    let products = || {
-        let owned = owned.all.iter().filter(|own| own.products.is_some());
-        let division = || Split::Columns.divide(rows, cores);
-        owned.map(move |own| Plan { products: true, ..plan(Split::Columns, own, division()) })
+    let others = |split: Split| {
+        let each = owned.all.iter().flat_map(move |own| {
+            own.others(split == Split::Tables).map(move |phases| (own, phases))
+        });
+        each.map(move |(own, phases)| Plan {
+            phases,
+            ..plan(split, own, split.divide(rows, cores))
+        })
     };
     let of = |split: &Split| match split {
-        Split::Columns => pieces.columns.iter().flat_map(columns).chain(products()).collect_vec(),
+        Split::Columns => {
+            let sliced = pieces.columns.iter().flat_map(columns);
+            sliced.chain(others(Split::Columns)).collect_vec()
+        }
+        Split::Tables => others(Split::Tables).collect(),
         _ => with_all(*split)
             .into_iter()
             .cartesian_product(&owned.all)

@@ -24,19 +24,22 @@ pub(crate) enum Split {
     Queue,
     /// Some columns of rows in a row for each core: as many slices as divide the cores, of whole lines of memory.
     Columns,
+    /// Lookups of different tables at the same time, with equally many bytes for each core.
+    Tables,
     /// Equally many lookups in a row for each core: long rows at the borders are cut, and their pieces added.
     Cut,
 }
 
 impl Split {
     /// All of them, in the order of tables.
-    pub(crate) const ALL: [Split; 7] = [
+    pub(crate) const ALL: [Split; 8] = [
         Split::Contiguous,
         Split::Interleaved,
         Split::NonZeros,
         Split::LongestFirst,
         Split::Queue,
         Split::Columns,
+        Split::Tables,
         Split::Cut,
     ];
 
@@ -49,6 +52,7 @@ impl Split {
             Split::LongestFirst => "longest-first",
             Split::Queue => "queue",
             Split::Columns => "columns",
+            Split::Tables => "tables",
             Split::Cut => "cut",
         }
     }
@@ -58,7 +62,7 @@ impl Split {
         let (own, shared) = match self {
             Split::Contiguous => (each(evenly(rows.count(), cores)), Vec::new()),
             Split::Interleaved => (dealt(evenly(rows.count(), cores * PARTS), cores), Vec::new()),
-            Split::NonZeros | Split::Columns | Split::Cut => {
+            Split::NonZeros | Split::Columns | Split::Tables | Split::Cut => {
                 (each(lightest(rows, cores)), Vec::new())
             }
             Split::LongestFirst => (longest_first(rows, cores), Vec::new()),

@@ -172,23 +172,25 @@ impl Rows {
 
     /// Returns the bytes of all rows in tensors that have a row or a lookup for each, and of the rows that are looked up.
     pub fn bytes(&self, model: &Model, instance: &Instance) -> u64 {
-        let bytes = |tensor: &Tensor, rows: u64| {
-            let row = tensor.shape.iter().skip(1).copied().fold(rows, u64::saturating_mul);
-            tensor.dtype.bytes_of(row)
-        };
         let own = model.tensors().filter(|tensor| match tensor.shape.first() {
             Some(Extent::Size { name, .. }) => {
                 *name == self.size || self.lookups.contains_key(name)
             }
             _ => false,
         });
-        let of = |name: &String| instance.tensors.get(name);
-        let own = own.filter_map(|tensor| of(&tensor.name)).map(|t| bytes(t, t.shape[0]));
+        let own = own.filter_map(|tensor| instance.tensors.get(&tensor.name));
+        let own = own.map(|tensor| bytes_of(tensor, tensor.shape[0]));
+        own.fold(self.bytes_looked_up(instance, |_| true), u64::saturating_add)
+    }
+
+    /// Returns the bytes of the rows of stored tables that are looked up by what reads tensors of some names.
+    pub fn bytes_looked_up(&self, instance: &Instance, reads: impl Fn(&str) -> bool) -> u64 {
+        let of = |name: &String| instance.tensors.get(name).filter(|_| reads(name));
         let looked_up = self.uses.iter().flat_map(|(indices, read)| {
             let lookups = of(indices).map_or(0, Tensor::len);
-            read.iter().filter_map(of).map(move |table| bytes(table, lookups))
+            read.iter().filter_map(of).map(move |table| bytes_of(table, lookups))
         });
-        own.chain(looked_up).fold(0, u64::saturating_add)
+        looked_up.fold(0, u64::saturating_add)
     }
 
     /// Returns the number of rows.
@@ -267,6 +269,12 @@ pub fn rows_of(tensor: &Tensor, rows: Range<u64>, offsets: bool) -> Tensor {
         _ => Data::held(tensor.dtype, positions.filter_map(|at| tensor.get(at)).map(moved)),
     };
     Tensor { dtype: tensor.dtype, shape: extents.collect(), data }
+}
+
+/// Returns the bytes of some rows of a tensor.
+fn bytes_of(tensor: &Tensor, rows: u64) -> u64 {
+    let elements = tensor.shape.iter().skip(1).copied().fold(rows, u64::saturating_mul);
+    tensor.dtype.bytes_of(elements)
 }
 
 /// Returns the tensors of which rows are looked up, directly or for rows that are computed of them.

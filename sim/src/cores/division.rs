@@ -22,6 +22,8 @@ pub struct Division {
     pub copied: Vec<TensorId>,
     /// The rows of each part.
     pub parts: Vec<Range<u64>>,
+    /// The step that each part runs, among those of a [`Phase`]; empty if every part runs the whole program.
+    pub steps: Vec<usize>,
     /// The columns of each part; empty if every part has all columns. Products of matrices compute these columns alone.
     pub columns: Vec<Range<u64>>,
     /// Tensors whose last indices count from the first of them.
@@ -38,6 +40,8 @@ pub struct Division {
 pub struct Phase<'a> {
     /// The program.
     pub program: &'a Program,
+    /// Its steps, if parts run one each: programs with the same tensors.
+    pub steps: &'a [Program],
     /// Its sizes, in its order.
     pub sizes: Vec<i64>,
     /// The data of those of its tensors that no program before has, in its order. Tensors of one name are the same.
@@ -50,7 +54,32 @@ impl<'a> Phase<'a> {
     /// Returns the only phase of a program.
     pub fn only(program: &'a Program, data: Bindings, division: Division) -> Phase<'a> {
         let Bindings { tensors, sizes } = data;
-        Phase { program, sizes, tensors, division }
+        Phase { program, steps: &[], sizes, tensors, division }
+    }
+
+    /// Returns the program that a part runs.
+    pub(super) fn program_of(&self, part: usize) -> &'a Program {
+        match self.division.steps.get(part) {
+            Some(step) => &self.steps[*step],
+            None => self.program,
+        }
+    }
+
+    /// Checks that it can be run.
+    pub(super) fn check(&self) -> Result<(), SimError> {
+        let Phase { program, steps, sizes, division, .. } = self;
+        division.check(program, sizes)?;
+        let same = |step: &Program| {
+            step.tensors.len() == program.tensors.len() && step.sizes == program.sizes
+        };
+        let known = division.steps.iter().all(|step| *step < steps.len());
+        let each = division.steps.is_empty() || division.steps.len() == division.parts.len();
+        match known && each && steps.iter().all(same) {
+            true => Ok(()),
+            false => Err(SimError::Binding {
+                message: "a part runs a step that the program does not have".to_owned(),
+            }),
+        }
     }
 }
 
@@ -60,8 +89,8 @@ impl Division {
         let parts = std::iter::once(0..0).collect();
         let own = (0..cores).map(|core| if core == 0 { vec![0] } else { vec![] }).collect();
         let (sizes, looked_up, copied, shared) = (vec![], vec![], vec![], vec![]);
-        let (columns, sliced) = (vec![], vec![]);
-        Division { sizes, looked_up, copied, parts, columns, sliced, own, shared }
+        let (steps, columns, sliced) = (vec![], vec![], vec![]);
+        Division { sizes, looked_up, copied, parts, steps, columns, sliced, own, shared }
     }
 
     /// Returns what a size has more than the rows, if it counts them.
