@@ -7,11 +7,7 @@
 use ember_compile::rows::Rows;
 use ember_sim::Division;
 use ember_targets::Step;
-use ember_targets::dlc::{
-    Action, Addr, Expr, Lanes, Program, Stmt, StreamId, StreamKind, TensorId,
-};
 use itertools::Itertools;
-use std::ops::Range;
 
 /// A border within this part of a core's work from the border of a table is moved there: a few rows cost the start of a
 /// program.
@@ -80,81 +76,6 @@ fn borders(bytes: &[u64], cores: usize) -> Vec<(usize, u64)> {
     };
     let starts = (0..cores).map(&mut place).collect_vec();
     starts.into_iter().chain([(bytes.len(), 0)]).collect()
-}
-
-/// An element, or elements, that a step writes: of each index the range, if it is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Written {
-    tensor: TensorId,
-    index: Vec<Option<Range<i64>>>,
-}
-
-impl Written {
-    /// Returns all that either unit writes in a program.
-    pub(super) fn all(program: &Program) -> Vec<Written> {
-        let mut all = Vec::new();
-        program.access.iter().for_each(|action| stored(program, action, &mut all));
-        program.bodies().into_iter().for_each(|body| written(body, &mut all));
-        all
-    }
-
-    /// Returns true if two of them have no element in common.
-    pub(super) fn apart(&self, other: &Written) -> bool {
-        let disjoint = |(a, b): (&Option<Range<i64>>, &Option<Range<i64>>)| {
-            a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a.end <= b.start || b.end <= a.start)
-        };
-        self.tensor != other.tensor || self.index.iter().zip(&other.index).any(disjoint)
-    }
-
-    fn of<I>(addr: &Addr<I>, constant: impl Fn(&I) -> Option<i64>) -> Written {
-        let last = addr.index.len().saturating_sub(1);
-        let count = |lanes: &Option<Lanes<I>>| lanes.as_ref().map_or(1, |l| i64::from(l.count));
-        let range = |(at, index): (usize, &I)| {
-            let first = constant(index)?;
-            let count = match at {
-                at if at == last => count(&addr.lanes),
-                at if at + 1 == last => count(&addr.rows),
-                _ => 1,
-            };
-            Some(first..first.checked_add(count)?)
-        };
-        Written { tensor: addr.tensor, index: addr.index.iter().enumerate().map(range).collect() }
-    }
-}
-
-/// Adds what the access unit stores to.
-fn stored(program: &Program, action: &Action, all: &mut Vec<Written>) {
-    let constant = |stream: &StreamId| match program.streams[stream.index()].kind {
-        StreamKind::Const(value) => value.as_i64(),
-        _ => None,
-    };
-    match action {
-        Action::Store { addr, .. } => all.push(Written::of(addr, constant)),
-        Action::Traverse(unit) => {
-            let unit = &program.units[unit.index()];
-            let events = [&unit.beg, &unit.ite, &unit.end].into_iter().flatten();
-            events.for_each(|action| stored(program, action, all));
-        }
-        _ => {}
-    }
-}
-
-/// Adds what statements write.
-fn written(body: &[Stmt], all: &mut Vec<Written>) {
-    let constant = |index: &Expr| match index {
-        Expr::Const(value) => value.as_i64(),
-        _ => None,
-    };
-    for stmt in body {
-        match stmt {
-            Stmt::Store(addr, _) | Stmt::Accumulate(_, addr, _) => {
-                all.push(Written::of(addr, constant));
-            }
-            Stmt::Matmul { out, .. } => all.push(Written::of(out, constant)),
-            Stmt::For(counted) | Stmt::Walk(_, counted) => written(&counted.body, all),
-            Stmt::Set(..) | Stmt::Pop(_) | Stmt::Prefetch(_) => {}
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! The steps of a program, with what they read and write, and the phases that they form.
 
-use super::lookups::{Lookup, Written};
+use super::lookups::Lookup;
 use super::phases::Ways;
 use ember_compile::rows::Rows;
 use ember_model::data::Instance;
 use ember_targets::Step;
 use ember_targets::dlc::{Action, Dim, Program, Stmt, TensorId};
+use ember_targets::elements::Elements;
 use ember_targets::verify::Footprint;
-use itertools::{Itertools, iproduct};
+use itertools::Itertools;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -154,17 +155,14 @@ impl<'a> Steps<'a> {
 
     /// Returns the lookups of several tables that follow each other and do not need each other.
     fn tables(&self, steps: &[Effects]) -> Vec<Range<usize>> {
-        let written = |step: &Effects| Written::all(&self.program.only(&step.step));
-        let written: Vec<Vec<Written>> = steps.iter().map(written).collect();
-        let free = |a: usize, b: usize| {
-            steps[a].read.is_disjoint(&steps[b].written)
-                && steps[b].read.is_disjoint(&steps[a].written)
-                && iproduct!(&written[a], &written[b]).all(|(a, b)| a.apart(b))
-        };
+        let elements = |step: &Effects| Elements::of(&self.program.only(&step.step));
+        let elements: Vec<Elements> = steps.iter().map(elements).collect();
         let mut together: Vec<Range<usize>> = Vec::new();
         for at in (0..steps.len()).filter(|at| self.bytes_looked_up(&steps[*at]) > 0) {
             match together.last_mut() {
-                Some(last) if last.end == at && last.clone().all(|before| free(before, at)) => {
+                Some(last)
+                    if last.end == at && last.clone().all(|n| elements[n].apart(&elements[at])) =>
+                {
                     last.end += 1;
                 }
                 _ => together.push(at..at + 1),

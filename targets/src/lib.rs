@@ -14,6 +14,7 @@ pub mod addresses;
 pub mod c;
 pub mod contract;
 pub mod dlc;
+pub mod elements;
 pub mod loops;
 pub mod machine;
 pub mod narrow;
