@@ -19,8 +19,8 @@ pub(super) struct Effects {
     pub(super) written: BTreeSet<TensorId>,
     /// The columns, and those of a line, if it is products of matrices whose columns are to be divided.
     pub(super) product: Option<(u64, u64)>,
-    /// The lookups of several tables that it is one of, by a number of their own.
-    tables: Option<usize>,
+    /// The lookups of several tables that it is part of one of: a number of all, and one of its own.
+    tables: Option<(usize, usize)>,
 }
 
 impl Effects {
@@ -108,11 +108,12 @@ impl<'a> Steps<'a> {
     /// Returns the lookups of a phase that does nothing but look up rows of several tables.
     pub(super) fn lookups(&self, phase: &[Effects]) -> Option<Vec<Lookup>> {
         let working = phase.iter().filter(|step| !step.written.is_empty());
-        let lookup = |of: &Effects| {
-            let bytes = self.bytes_looked_up(of);
-            of.tables.map(|_| Lookup { step: of.step.clone(), bytes })
-        };
-        working.map(lookup).collect::<Option<Vec<_>>>().filter(|lookups| lookups.len() > 1)
+        let steps = working.map(|step| Some((step.tables?.1, step))).collect::<Option<Vec<_>>>()?;
+        let lookups = steps.chunk_by(|(a, _), (b, _)| a == b).map(|own| Lookup {
+            step: own[0].1.step.to(&own[own.len() - 1].1.step),
+            bytes: own.iter().map(|(_, step)| self.bytes_looked_up(step)).sum(),
+        });
+        Some(lookups.collect()).filter(|lookups: &Vec<_>| lookups.len() > 1)
     }
 
     /// Returns what each step reads and writes.
@@ -123,8 +124,10 @@ impl<'a> Steps<'a> {
             steps.map(|step| Effects::of(self.program, step, line_bytes)).collect();
         if self.ways.tables {
             let together = self.tables(&steps);
-            for (n, together) in together.into_iter().enumerate() {
-                steps[together].iter_mut().for_each(|step| step.tables = Some(n));
+            for (all, lookups) in together.into_iter().enumerate() {
+                for (own, lookup) in lookups.into_iter().enumerate() {
+                    steps[lookup].iter_mut().for_each(|step| step.tables = Some((all, own)));
+                }
             }
         }
         steps
@@ -133,7 +136,8 @@ impl<'a> Steps<'a> {
     /// Returns true if a step may not be in the same phase as an earlier one.
     fn apart(&self, last: &Effects, next: &Effects) -> bool {
         let both = !last.written.is_empty() && !next.written.is_empty();
-        let kind = |steps: &Effects| (self.alone(steps), steps.product, steps.tables);
+        let all = |steps: &Effects| steps.tables.map(|(all, _)| all);
+        let kind = |steps: &Effects| (self.alone(steps), steps.product, all(steps));
         let products = last.product.or(next.product).is_some();
         let meet = |a: &BTreeSet<TensorId>, b: &BTreeSet<TensorId>| {
             a.intersection(b).any(|tensor| products || self.exchanged.contains(tensor))
@@ -153,23 +157,37 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Returns the lookups of several tables that follow each other and do not need each other.
-    fn tables(&self, steps: &[Effects]) -> Vec<Range<usize>> {
+    /// Returns the lookups of several tables that follow each other and do not need each other. A lookup is one step or more:
+    /// what begins it and what ends it are steps that need it and none of the others.
+    fn tables(&self, steps: &[Effects]) -> Vec<Vec<Range<usize>>> {
         let elements = |step: &Effects| Elements::of(&self.program.only(&step.step));
         let elements: Vec<Elements> = steps.iter().map(elements).collect();
-        let mut together: Vec<Range<usize>> = Vec::new();
-        for at in (0..steps.len()).filter(|at| self.bytes_looked_up(&steps[*at]) > 0) {
-            match together.last_mut() {
-                Some(last)
-                    if last.end == at && last.clone().all(|n| elements[n].apart(&elements[at])) =>
-                {
-                    last.end += 1;
+        let free = |of: &Range<usize>, at: usize| {
+            of.clone().all(|before| elements[before].apart(&elements[at]))
+        };
+        let mut groups: Vec<Vec<Range<usize>>> = Vec::new();
+        for (at, step) in steps.iter().enumerate() {
+            let mut group = groups.pop().unwrap_or_default();
+            let needed = group.iter().positions(|of| !free(of, at)).collect_vec();
+            let last = group.len().saturating_sub(1);
+            let joins = |of: &Range<usize>| !steps[of.clone()].iter().any(|b| self.apart(b, step));
+            match needed[..] {
+                [] => group.push(at..at + 1),
+                [only] if only == last && joins(&group[last]) => group[last].end = at + 1,
+                _ => {
+                    groups.push(group);
+                    group = std::iter::once(at..at + 1).collect();
                 }
-                _ => together.push(at..at + 1),
             }
+            groups.push(group);
         }
-        together.retain(|steps| steps.len() > 1);
-        together
+        let looks_up = |of: &Range<usize>| {
+            let steps = &steps[of.clone()];
+            let rows = steps.iter().all(|step| step.product.is_none() && !self.alone(step));
+            rows && steps.iter().any(|step| self.bytes_looked_up(step) > 0)
+        };
+        let lookups = groups.iter().flat_map(|group| group.split(|of| !looks_up(of)));
+        lookups.filter(|lookups| lookups.len() > 1).map(<[_]>::to_vec).collect()
     }
 }
 

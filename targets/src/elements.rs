@@ -1,8 +1,13 @@
-//! The elements of tensors that a program uses, as far as constants say: of two steps that read and write the same tensor,
-//! whether they use different elements of it.
+//! The elements of tensors that a program uses, as far as numbers and the bounds of loops say: of two steps that read and
+//! write the same tensor, whether they use different elements of it.
 
-use crate::dlc::{Action, Addr, Expr, Lanes, Program, Stmt, StreamId, StreamKind, TensorId};
-use itertools::iproduct;
+use crate::dlc::{
+    Action, Addr, Expr, Loop, Program, RegisterId, Stmt, StreamId, StreamKind, TensorId,
+};
+use crate::loops::counters;
+use ember_values::scalar::{BinaryOp, Scalar};
+use itertools::{Itertools, iproduct};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The elements that a program reads, and those that it writes.
@@ -22,15 +27,16 @@ struct Place {
 impl Elements {
     /// Returns all that either unit reads and writes in a program.
     pub fn of(program: &Program) -> Elements {
-        let mut all = Elements::default();
+        let (counters, found) = (counters(program), Elements::default());
+        let mut walk = Walk { program, counters, bounds: BTreeMap::new(), found };
         for stream in program.used_streams() {
             if let StreamKind::Mem { addr, .. } = &program.streams[stream.index()].kind {
-                all.read.push(Place::of(addr, |index| stream_constant(program, *index)));
+                walk.found.read.push(Place::of(addr, |index| stream_bounds(program, *index)));
             }
         }
-        program.access.iter().for_each(|action| all.store(program, action));
-        program.bodies().into_iter().for_each(|body| all.perform(body));
-        all
+        program.access.iter().for_each(|action| walk.store(action));
+        program.bodies().into_iter().for_each(|body| walk.perform(body));
+        walk.found
     }
 
     /// Returns true if none needs what the other writes, and none writes what the other does.
@@ -40,17 +46,30 @@ impl Elements {
             && apart(&self.written, &other.read)
             && apart(&self.read, &other.written)
     }
+}
 
+/// A walk over a program.
+struct Walk<'a> {
+    program: &'a Program,
+    /// The registers that are a loop's variable and nothing else.
+    counters: BTreeSet<RegisterId>,
+    /// The bounds of the variables of the loops around the statement that is visited.
+    bounds: BTreeMap<RegisterId, Range<i64>>,
+    found: Elements,
+}
+
+impl Walk<'_> {
     /// Adds what the access unit stores to.
-    fn store(&mut self, program: &Program, action: &Action) {
+    fn store(&mut self, action: &Action) {
         match action {
             Action::Store { addr, .. } => {
-                self.written.push(Place::of(addr, |index| stream_constant(program, *index)));
+                let place = Place::of(addr, |index| stream_bounds(self.program, *index));
+                self.found.written.push(place);
             }
             Action::Traverse(unit) => {
-                let unit = &program.units[unit.index()];
+                let unit = &self.program.units[unit.index()];
                 let events = [&unit.beg, &unit.ite, &unit.end].into_iter().flatten();
-                events.for_each(|action| self.store(program, action));
+                events.for_each(|action| self.store(action));
             }
             _ => {}
         }
@@ -62,51 +81,119 @@ impl Elements {
             match stmt {
                 Stmt::Set(_, value) => self.read(value),
                 Stmt::Store(addr, value) => {
-                    self.written.push(Place::of(addr, constant));
-                    addr.expressions().chain([value]).for_each(|value| self.read(value));
+                    self.write(addr);
+                    self.read(value);
                 }
                 Stmt::Accumulate(_, addr, value) => {
-                    self.written.push(Place::of(addr, constant));
-                    self.read.push(Place::of(addr, constant));
-                    addr.expressions().chain([value]).for_each(|value| self.read(value));
+                    self.found.read.push(self.place(addr));
+                    self.write(addr);
+                    self.read(value);
                 }
                 Stmt::Matmul { out, a, b, .. } => {
-                    self.written.push(Place::of(out, constant));
-                    self.read.extend([out, a, b].map(|addr| Place::of(addr, constant)));
-                    let all = [out, a, b].into_iter().flat_map(Addr::expressions);
-                    all.for_each(|value| self.read(value));
+                    self.found.read.extend([out, a, b].map(|addr| self.place(addr)));
+                    [a, b].into_iter().flat_map(Addr::expressions).for_each(|x| self.read(x));
+                    self.write(out);
                 }
-                Stmt::For(counted) | Stmt::Walk(_, counted) => {
-                    [&counted.lo, &counted.hi].into_iter().for_each(|value| self.read(value));
-                    self.perform(&counted.body);
-                }
+                Stmt::For(counted) | Stmt::Walk(_, counted) => self.repeat(counted),
                 Stmt::Pop(_) | Stmt::Prefetch(_) => {}
             }
         }
     }
 
+    /// Adds what a loop reads and writes.
+    fn repeat(&mut self, counted: &Loop) {
+        let Loop { var, lo, hi, body, .. } = counted;
+        [lo, hi].into_iter().for_each(|value| self.read(value));
+        let (lo, hi) = (self.bounds_of(lo), self.bounds_of(hi));
+        if let (Some(lo), Some(hi), true) = (lo, hi, self.counters.contains(var)) {
+            self.bounds.insert(*var, lo.start..hi.end - 1);
+        }
+        self.perform(body);
+        self.bounds.remove(var);
+    }
+
     /// Adds what an expression loads.
     fn read(&mut self, value: &Expr) {
+        let mut loaded = Vec::new();
         value.walk(&mut |part| {
             if let Expr::Load(addr) = part {
-                self.read.push(Place::of(addr, constant));
+                loaded.push(self.place(addr));
             }
         });
+        self.found.read.extend(loaded);
+    }
+
+    /// Adds an address that is written, and what its indices load.
+    fn write(&mut self, addr: &Addr<Expr>) {
+        self.found.written.push(self.place(addr));
+        addr.expressions().for_each(|index| self.read(index));
+    }
+
+    fn place(&self, addr: &Addr<Expr>) -> Place {
+        Place::of(addr, |index| self.bounds_of(index))
+    }
+
+    /// Returns the bounds of a whole number, if they are known.
+    fn bounds_of(&self, value: &Expr) -> Option<Range<i64>> {
+        match value {
+            Expr::Const(value) => alone(*value),
+            Expr::Register(register) => self.bounds.get(register).cloned(),
+            Expr::Binary(op, a, b) => combined(*op, self.bounds_of(a)?, self.bounds_of(b)?),
+            _ => None,
+        }
     }
 }
 
+/// Returns the bounds of a stream of whole numbers, if they are known.
+fn stream_bounds(program: &Program, stream: StreamId) -> Option<Range<i64>> {
+    match program.streams[stream.index()].kind {
+        StreamKind::Const(value) => alone(value),
+        StreamKind::IndVar(unit) => {
+            let unit = &program.units[unit.index()];
+            let (lo, hi) = (stream_bounds(program, unit.lo)?, stream_bounds(program, unit.hi)?);
+            Some(lo.start..hi.end - 1)
+        }
+        StreamKind::Alu { op, a, b } => {
+            combined(op, stream_bounds(program, a)?, stream_bounds(program, b)?)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the bounds of one number.
+fn alone(value: Scalar) -> Option<Range<i64>> {
+    let value = value.as_i64()?;
+    Some(value..value.checked_add(1)?)
+}
+
+/// Returns the bounds of a sum, a difference or a product of numbers with bounds.
+fn combined(op: BinaryOp, a: Range<i64>, b: Range<i64>) -> Option<Range<i64>> {
+    let of: fn(i64, i64) -> Option<i64> = match op {
+        BinaryOp::Add => i64::checked_add,
+        BinaryOp::Sub => i64::checked_sub,
+        BinaryOp::Mul => i64::checked_mul,
+        _ => return None,
+    };
+    let corners = iproduct!([a.start, a.end - 1], [b.start, b.end - 1]);
+    let corners = corners.map(|(a, b)| of(a, b)).collect::<Option<Vec<_>>>()?;
+    let (least, most) = corners.into_iter().minmax().into_option()?;
+    Some(least..most.checked_add(1)?)
+}
+
 impl Place {
-    fn of<I>(addr: &Addr<I>, constant: impl Fn(&I) -> Option<i64>) -> Place {
+    fn of<I>(addr: &Addr<I>, bounds: impl Fn(&I) -> Option<Range<i64>>) -> Place {
         let last = addr.index.len().saturating_sub(1);
-        let count = |lanes: &Option<Lanes<I>>| lanes.as_ref().map_or(1, |l| i64::from(l.count));
         let range = |(at, index): (usize, &I)| {
-            let first = constant(index)?;
-            let count = match at {
-                at if at == last => count(&addr.lanes),
-                at if at + 1 == last => count(&addr.rows),
-                _ => 1,
+            let Range { start, end } = bounds(index)?;
+            let run = match at {
+                at if at == last => &addr.lanes,
+                at if at + 1 == last => &addr.rows,
+                _ => &None,
             };
-            Some(first..first.checked_add(count)?)
+            let Some(run) = run else { return Some(start..end) };
+            let end = end.checked_add(i64::from(run.count) - 1)?;
+            let limit = bounds(&run.limit).map_or(end, |limit| limit.end - 1);
+            Some(start..end.min(limit))
         };
         Place { tensor: addr.tensor, index: addr.index.iter().enumerate().map(range).collect() }
     }
@@ -120,25 +207,10 @@ impl Place {
     }
 }
 
-fn constant(index: &Expr) -> Option<i64> {
-    match index {
-        Expr::Const(value) => value.as_i64(),
-        _ => None,
-    }
-}
-
-fn stream_constant(program: &Program, stream: StreamId) -> Option<i64> {
-    match program.streams[stream.index()].kind {
-        StreamKind::Const(value) => value.as_i64(),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dlc::RegisterId;
-    use ember_values::scalar::{BinaryOp, Scalar};
+    use crate::dlc::Lanes;
 
     fn number(n: i64) -> Expr {
         Expr::Const(Scalar::I64(n))
@@ -175,6 +247,17 @@ mod tests {
         assert!(!apart(store(number(0), 0), store(number(0), 15)));
         assert!(!apart(store(Expr::Register(RegisterId(0)), 0), store(number(1), 0)));
         assert!(apart(adds(0), adds(2)));
+        // The second 32 columns of rows of 50, in vectors of 16 that end at the 50th.
+        let looped = |from: i64, to: i64| {
+            let var = RegisterId(1);
+            let mut addr = lanes(1, Expr::Register(RegisterId(0)), 0);
+            addr.index[2] = Expr::sum(Expr::Register(var), number(from));
+            addr.lanes = Some(Lanes { count: 16, limit: number(to) });
+            let body = vec![Stmt::Store(addr, number(0))];
+            Stmt::For(Loop { var, lo: number(0), hi: number(to - from), step: 16, body })
+        };
+        assert!(apart(looped(0, 50), looped(50, 100)));
+        assert!(!apart(looped(0, 50), looped(49, 100)));
         assert!(!apart(adds(0), store(number(0), 0)));
         assert!(!apart(copy(0), copy(0)));
         assert!(apart(copy(0), store(number(1), 0)));
