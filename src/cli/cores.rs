@@ -6,9 +6,11 @@ use super::rule_paths::RulePaths;
 use crate::cores::{self, Candidate, Columns, MOST_CORES, Programs, Slices, Split};
 use crate::{shipped, single};
 use clap::Args;
-use ember_compile::pipeline::{self, Case, Inputs, Options};
+use ember_compile::groups::{Chooser, Searched};
+use ember_compile::pipeline::{self, Case, Inputs, Options, goal, search_without};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
-use ember_targets::dlc::Program;
+use ember_language::rules::Schedule;
+use ember_targets::dlc::{Program, Stmt};
 use ember_tools::progress::Line;
 use ember_tools::render;
 use ember_tools::tuning::Tuning;
@@ -126,9 +128,14 @@ impl CoresArgs {
 const GIVEN: &str = "any share of memory";
 const SHARE: &str = "a share of memory";
 const ALL: &str = "all of memory";
+const WHOLE: &str = "whole products of matrices";
 
-/// Returns the best programs of a schedule for one core: with its share of memory, as all cores have it together, and with
-/// all of memory, which suits cores that wait for others less than for their own units.
+/// The rules by which programs multiply parts of matrices one after the other, whose columns cores cannot divide.
+const DEPTHS: &str = "depths";
+
+/// Returns the best programs of a schedule for one core: with its share of memory, as all cores have it together; with all of
+/// memory, which suits cores that wait for others less than for their own units; and the one of these that multiplies whole
+/// matrices, if the best does not.
 fn candidates(
     sources: &mut Sources,
     args: &CoresArgs,
@@ -140,11 +147,44 @@ fn candidates(
     (alone.machine.dram.sharers, alone.machine.llc.sharers) = (1, 1);
     let (program, _) = best(inputs, options, line)?;
     let mut found = vec![Candidate { chosen_for: SHARE, program, cycles: None }];
-    let (program, _) = best(&alone, options, line)?;
+    let schedule = alone.schedule(&options.schedule)?;
+    let (case, _) = Case::to_rank(&alone.model, options)?;
+    let tuning = Tuning::new(&alone, &case, options);
+    let attempt = tuning.best_of(schedule, line)?;
+    let program = attempt.program(&alone, schedule)?.program.program().clone();
     if program != found[0].program {
         found.push(Candidate { chosen_for: ALL, program, cycles: None });
     }
+    if found.iter().any(|own| own.program.bodies().into_iter().any(adds_products)) {
+        let whole = whole_products(&tuning, schedule, &attempt.searched);
+        found.extend(whole.map(|program| Candidate { chosen_for: WHOLE, program, cycles: None }));
+    }
     Ok(found)
+}
+
+/// Returns true if statements add products of parts of matrices.
+fn adds_products(body: &[Stmt]) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::Matmul { adds, .. } => *adds,
+        Stmt::For(own) | Stmt::Walk(_, own) => adds_products(&own.body),
+        _ => false,
+    })
+}
+
+/// Returns the best program of a search that multiplies whole matrices; `None` if all of its programs do.
+fn whole_products(
+    tuning: &Tuning<'_>,
+    schedule: &Schedule,
+    searched: &Searched,
+) -> Option<Program> {
+    let Tuning { inputs, case, statistics, options, .. } = tuning;
+    let set = |rule: &&str| inputs.book.rule(rule).map(|rule| rule.set);
+    let is_depths = |set: &usize| inputs.book.sets[*set].name.as_str() == DEPTHS;
+    let depths = searched.fired().iter().filter_map(set).find(is_depths)?;
+    let found = search_without(inputs, statistics, options, schedule, depths, searched);
+    let rank = options.rank.then_some(*case);
+    let chooser = Chooser::new(inputs, rank, goal(&inputs.book, schedule));
+    Some(chooser.choose_among(&found, &[]).ok()?.program.program().clone())
 }
 
 /// Returns the best programs for the slices of columns that some cores have, with all of memory; none for a model whose data

@@ -12,7 +12,7 @@
 
 mod address;
 
-pub use address::{Addr, Lanes};
+pub use address::{Addr, Lanes, Side};
 
 use ember_values::scalar::{BinaryOp, DType, Scalar, UnaryOp};
 

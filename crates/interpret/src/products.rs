@@ -30,7 +30,15 @@ impl Interpreter {
             }
             Block::Added(first) => {
                 let first = self.index(first)?;
-                self.added(at, [out, a, b], first)
+                let ([rows, _], [depth, _]) = (self.matrix(out)?, self.matrix(b)?);
+                self.added(at, [out, a, b], 0..rows, (first, 0..depth))
+            }
+            Block::Part(rows, depth) => {
+                let (rows, depth) = (self.rows(rows)?, self.rows(depth)?);
+                let ([_, left], [right, _]) = (self.matrix(a)?, self.matrix(b)?);
+                self.agree([left], [right])?;
+                self.reaches(out, &rows)?;
+                self.added(at, [out, a, b], rows, (0, depth))
             }
         }
     }
@@ -78,21 +86,31 @@ impl Interpreter {
         })
     }
 
-    /// Adds to `out` the product of the columns of `a` from `first` on, as many as `b` has rows, and `b`, in their order.
-    fn added(&mut self, at: At, [out, a, b]: [At; 3], first: i64) -> Result<(), Fault> {
+    /// Adds to some rows of `out` the products of `a` and the rows `depth` of `b`, in their order; the columns of `a` are
+    /// `first` further.
+    fn added(
+        &mut self,
+        at: At,
+        [out, a, b]: [At; 3],
+        rows: Range<i64>,
+        (first, depth): (i64, Range<i64>),
+    ) -> Result<(), Fault> {
         let (to, left, right) = (self.place(out)?, self.place(a)?, self.place(b)?);
-        let [extents, [rows, _], [count, columns]] =
+        let [extents, [height, _], [_, columns]] =
             [self.matrix(out)?, self.matrix(a)?, self.matrix(b)?];
-        self.agree(extents, [rows, columns])?;
+        self.agree(extents, [height, columns])?;
         let element = |this: &mut Self, place, index: [i64; 2]| {
             let row = this.within(place, Scalar::I64(index[0]))?;
             this.within(row, Scalar::I64(index[1]))
         };
         let mut sums: Vec<(Place, Scalar)> = Vec::new();
         self.each_index(&extents, |this, index| {
+            if !rows.contains(&index[0]) {
+                return Ok(());
+            }
             let place = element(this, to, [index[0], index[1]])?;
             let mut sum = this.get(place)?;
-            for k in 0..count {
+            for k in depth.clone() {
                 this.step()?;
                 let x = element(this, left, [index[0], first.wrapping_add(k)])?;
                 let y = element(this, right, [k, index[1]])?;
@@ -113,7 +131,7 @@ impl Interpreter {
     }
 
     /// Checks that extents are those that a product has.
-    fn agree(&self, expected: [i64; 2], found: [i64; 2]) -> Result<(), Fault> {
+    fn agree<const N: usize>(&self, expected: [i64; N], found: [i64; N]) -> Result<(), Fault> {
         if expected == found {
             return Ok(());
         }
@@ -125,6 +143,17 @@ impl Interpreter {
         let [count, hi, first] = [self.scalar(count)?, self.scalar(hi)?, self.scalar(first)?];
         let [count, hi, first] = [self.integer(count)?, self.integer(hi)?, self.integer(first)?];
         Ok(first..first.saturating_add(count).min(hi))
+    }
+
+    /// Checks that rows are those of an output: one outside faults, or is open memory, as any index is.
+    fn reaches(&mut self, out: At, rows: &Range<i64>) -> Result<(), Fault> {
+        let (to, extents) = (self.place(out)?, self.extents(out)?);
+        let extent = extents.first().copied().unwrap_or(0);
+        if !rows.is_empty() && (rows.start < 0 || rows.end > extent) {
+            let outside = if rows.start < 0 { rows.start } else { rows.end - 1 };
+            self.within(to, Scalar::I64(outside))?;
+        }
+        Ok(())
     }
 
     /// Computes `out := a · b`, element by element, or some of its rows.
@@ -140,13 +169,8 @@ impl Interpreter {
         self.fits(&extents, a, b, transposed)?;
         let product = self.product_of(at, [a, b], transposed)?;
         let mut products: Vec<(Place, Scalar)> = Vec::new();
-        let extent = extents.first().copied().unwrap_or(0);
-        if let Some(rows) = rows.as_ref().filter(|rows| !rows.is_empty())
-            && (rows.start < 0 || rows.end > extent)
-        {
-            // The row outside of the output faults, or is open memory, as any index is.
-            let outside = if rows.start < 0 { rows.start } else { rows.end - 1 };
-            self.within(to, Scalar::I64(outside))?;
+        if let Some(rows) = &rows {
+            self.reaches(out, rows)?;
         }
         let Some((columns, above)) = extents.split_last() else { return Ok(()) };
         self.each_index(above, |this, row| {

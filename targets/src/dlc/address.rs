@@ -62,8 +62,9 @@ impl Addr<Expr> {
         self.block(shape, [None, Some(Side { run, first: first.clone() })])
     }
 
-    /// Returns a block of a matrix; a side that is not given has all rows or columns.
-    fn block(&self, shape: &[Dim], sides: [Option<Side>; 2]) -> Option<Addr<Expr>> {
+    /// Returns a block of a matrix; a side that is not given has all rows or columns. `None` if it is not known how many these
+    /// are.
+    pub fn block(&self, shape: &[Dim], sides: [Option<Side>; 2]) -> Option<Addr<Expr>> {
         let &[rows, columns] = shape.get(self.index.len()..)? else { return None };
         let all = |dim: &Dim| {
             let count = extent(dim)?;
@@ -78,9 +79,12 @@ impl Addr<Expr> {
 }
 
 /// A side of a block: its rows or its columns.
-struct Side {
-    run: Lanes<Expr>,
-    first: Expr,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// Their number, and the bound that they stay below.
+    pub run: Lanes<Expr>,
+    /// The first of them.
+    pub first: Expr,
 }
 
 fn number(n: u32) -> Expr {

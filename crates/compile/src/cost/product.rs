@@ -33,7 +33,7 @@ impl Model<'_> {
             let element = out.summary.element;
             let left = batches * rows * depth / self.repeated(&summary, &place_of_first(a, block));
             let right = self.matrices(b).unwrap_or(1.0) * depth * columns;
-            let right = right / self.repeated(&summary, &[b.summary]);
+            let right = right / self.repeated(&summary, &place_of_second(b, block));
             for (elements, of) in [(left, a.summary), (right, b.summary)] {
                 let dram_bytes = elements * element * self.misses(of);
                 let read = Cost { dram_bytes, ..Cost::default() };
@@ -42,7 +42,7 @@ impl Model<'_> {
             let written = batches * rows * columns * element;
             match block {
                 // What is added up stays in the caches until it is finished.
-                Block::Added(_) => {
+                Block::Added(_) | Block::Part(..) => {
                     summary.chain(&out.summary.variables(), written);
                 }
                 _ => {
@@ -85,6 +85,12 @@ impl Model<'_> {
             }
             Block::Columns(_) => Size { columns: *self.extents(b)?.first()?, ..whole },
             Block::Added(_) => Size { depth: *self.extents(b)?.first()?, ..whole },
+            Block::Part([count, ..], [deep, ..]) => {
+                let most = |all: f64, of: Operand<'_>| {
+                    term.number(of.id).map_or(all, |count| all.min(count as f64))
+                };
+                Size { rows: most(rows, count), depth: most(whole.depth, deep), ..whole }
+            }
         };
         Some(size)
     }
@@ -132,5 +138,14 @@ fn place_of_first<'a>(a: Operand<'a>, block: Block<Operand<'a>>) -> Vec<&'a Summ
     match block {
         Block::Whole | Block::Columns(_) => vec![a.summary],
         Block::Rows([_, _, first]) | Block::Added(first) => vec![a.summary, first.summary],
+        Block::Part([_, _, row], [_, _, from]) => vec![a.summary, row.summary, from.summary],
+    }
+}
+
+/// Returns the terms that the place of a product's second factor depends on.
+fn place_of_second<'a>(b: Operand<'a>, block: Block<Operand<'a>>) -> Vec<&'a Summary> {
+    match block {
+        Block::Part(_, [_, _, from]) => vec![b.summary, from.summary],
+        _ => vec![b.summary],
     }
 }

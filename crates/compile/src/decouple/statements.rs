@@ -8,8 +8,8 @@ use super::values::{Typed, broadcast};
 use egg::Id;
 use ember_language::rules::Loop;
 use ember_targets::dlc::{
-    Action, Addr, Expr, Lanes, Loop as Counted, RegisterId, Stmt, StreamId, TraversalUnit, Type,
-    UnitId,
+    Action, Addr, Expr, Lanes, Loop as Counted, RegisterId, Side, Stmt, StreamId, TraversalUnit,
+    Type, UnitId,
 };
 use ember_values::primitive::form::{Block, Form, Sequence};
 use ember_values::scalar::{BinaryOp, DType};
@@ -47,14 +47,19 @@ impl Lowering<'_> {
                 Ok(())
             }
             Some(Form::Product { out, factors: [a, b], block, transposed }) => {
-                let (mut out, mut a, b) = (self.matrix(out)?, self.matrix(a)?, self.matrix(b)?);
+                let (mut out, mut a, mut b) = (self.matrix(out)?, self.matrix(a)?, self.matrix(b)?);
                 match block {
                     Block::Whole => {}
                     Block::Rows(rows) => self.rows(id, rows, [&mut out, &mut a])?,
                     Block::Columns(first) => self.columns(id, first, &mut out, &b)?,
                     Block::Added(first) => self.columns(id, first, &mut a, &b)?,
+                    Block::Part(rows, depth) => {
+                        self.rows(id, rows, [&mut out])?;
+                        self.part(id, [Some(rows), Some(depth)], &mut a)?;
+                        self.part(id, [Some(depth), None], &mut b)?;
+                    }
                 }
-                let adds = matches!(block, Block::Added(_));
+                let adds = matches!(block, Block::Added(_) | Block::Part(..));
                 self.block.push(Stmt::Matmul { out, a, b, transposed, adds });
                 Ok(())
             }
@@ -79,23 +84,35 @@ impl Lowering<'_> {
     }
 
     /// Makes blocks of some rows of matrices.
-    fn rows(
+    fn rows<const N: usize>(
         &mut self,
         id: Id,
-        [count, hi, first]: [Id; 3],
-        matrices: [&mut Addr<Expr>; 2],
+        rows: [Id; 3],
+        matrices: [&mut Addr<Expr>; N],
     ) -> Result<(), DecoupleError> {
-        let count = self.lanes(count)?;
-        let (limit, first) = (self.index_value(hi)?.expr, self.index_value(first)?.expr);
-        let rows = Lanes { count, limit };
-        for matrix in matrices {
-            let shape = &self.program.tensors[matrix.tensor.index()].shape;
-            let whole = matrix.index.is_empty().then_some(matrix.tensor);
-            let block = whole.and_then(|whole| Addr::some_rows(whole, shape, &rows, &first));
-            *matrix = block.ok_or_else(|| {
-                self.terms.error(id, "has rows of no matrix with a known number of columns")
-            })?;
-        }
+        matrices.into_iter().try_for_each(|matrix| self.part(id, [Some(rows), None], matrix))
+    }
+
+    /// Makes a block of some rows and columns of a matrix, or of all that it has.
+    fn part(
+        &mut self,
+        id: Id,
+        sides: [Option<[Id; 3]>; 2],
+        matrix: &mut Addr<Expr>,
+    ) -> Result<(), DecoupleError> {
+        let mut read = |side: Option<[Id; 3]>| -> Result<Option<Side>, DecoupleError> {
+            let Some([count, hi, first]) = side else { return Ok(None) };
+            let count = self.lanes(count)?;
+            let (limit, first) = (self.index_value(hi)?.expr, self.index_value(first)?.expr);
+            Ok(Some(Side { run: Lanes { count, limit }, first }))
+        };
+        let [rows, columns] = sides;
+        let sides = [read(rows)?, read(columns)?];
+        let shape = &self.program.tensors[matrix.tensor.index()].shape;
+        let whole = matrix.index.is_empty().then_some(&*matrix);
+        *matrix = whole.and_then(|whole| whole.block(shape, sides)).ok_or_else(|| {
+            self.terms.error(id, "has rows of no matrix with a known number of columns")
+        })?;
         Ok(())
     }
 

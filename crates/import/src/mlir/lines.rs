@@ -247,6 +247,10 @@ pub(super) const ADDS: &str = "adds";
 /// factors.
 pub(super) const ROWS: &str = "rows";
 
+/// The attribute of a product over a part of the depth: its number. The bound that it stays below and the first are behind
+/// those of the rows.
+pub(super) const DEPTH: &str = "deep";
+
 /// The attribute of a product of some columns: of the result, or of the first factor if it is added. The first of them is
 /// behind the factors.
 pub(super) const COLUMNS: &str = "columns";

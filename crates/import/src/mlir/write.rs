@@ -69,7 +69,7 @@ struct Writer<'a> {
 }
 
 /// The forms that terms are recognised by.
-const FORMS: [&str; 25] = [
+const FORMS: [&str; 26] = [
     "loop",
     "reduce",
     "variable",
@@ -95,6 +95,7 @@ const FORMS: [&str; 25] = [
     "matrix-product-rows",
     "matrix-product-columns",
     "matrix-product-added",
+    "matrix-product-part",
 ];
 
 /// Returns the MLIR text of a kernel, whose definitions are expanded.
@@ -194,7 +195,11 @@ impl Writer<'_> {
                 self.apart(|writer| writer.product(true, [out, a, b]))
             }
             (Some("matrix-product-rows"), &[out, a, b, count, end, first]) => {
-                self.apart(|writer| writer.rows_of_product([out, a, b], [count, end, first]))
+                self.apart(|writer| writer.rows_of_product([out, a, b], [count, end, first], None))
+            }
+            (Some("matrix-product-part"), &[out, a, b, count, end, first, deep, last, from]) => {
+                let depth = Some([deep, last, from]);
+                self.apart(|writer| writer.rows_of_product([out, a, b], [count, end, first], depth))
             }
             (Some("matrix-product-columns"), &[out, a, b, first]) => {
                 self.apart(|writer| writer.columns_of_product([out, a, b], first, TRANSPOSED))

@@ -221,6 +221,12 @@ primitives! {
         operands: &["out", "a", "b", "first"], reads: &["out", "a", "b"], writes: &["out"], price: Price::Operation,
         asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2"), ("first", "i64 scalar")];
 
+    "matmul-part" "some rows of a product of matrices over a part of the depth, added to others":
+        form: product(false, Block::Part(["count", "hi", "first"], ["deep", "end", "from"])),
+        operands: &["out", "a", "b", "count", "hi", "first", "deep", "end", "from"],
+        literals: &["count", "deep"], reads: &["out", "a", "b"], writes: &["out"], price: Price::Operation,
+        asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2"), ("hi", "i64 scalar"), ("first", "i64 scalar"), ("end", "i64 scalar"), ("from", "i64 scalar")];
+
     // Terms in another environment or store.
     "vec" "lane by lane, in order":
         form: Form::Replaced {

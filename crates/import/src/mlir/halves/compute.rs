@@ -2,14 +2,14 @@
 
 use super::values::is_zero;
 use super::{Halves, Helped, Meaning, Refused, position, typed, whole};
-use crate::mlir::lines::{ADDS, COLUMNS, ROWS, TRANSPOSED};
+use crate::mlir::lines::{ADDS, COLUMNS, DEPTH, ROWS, TRANSPOSED};
 use crate::mlir::lower::{common, fills_before};
 use crate::mlir::rows::Kind;
 use crate::mlir::source::{Operation, Region};
 use crate::mlir::types::{Elem, Type};
 use ember_targets::dlc::{
-    Addr, Case, Dim, Expr, Lanes, Loop, Purpose, Register, RegisterId, Stmt, TensorDecl, TensorId,
-    UnitId,
+    Addr, Case, Dim, Expr, Lanes, Loop, Purpose, Register, RegisterId, Side, Stmt, TensorDecl,
+    TensorId, UnitId,
 };
 
 impl<'a> Halves<'_, 'a> {
@@ -138,10 +138,12 @@ impl<'a> Halves<'_, 'a> {
         let mut at = 0;
         let mut matrices = Vec::new();
         // Behind the factors of some rows stand their bound and the first, behind those of some columns the first.
-        let rows = operation.attribute(ROWS).and_then(|rows| rows.parse::<u32>().ok());
+        let [rows, depth] = [ROWS, DEPTH]
+            .map(|name| operation.attribute(name).and_then(|count| count.parse::<u32>().ok()));
         let [transposed, adds, columns] =
             [TRANSPOSED, ADDS, COLUMNS].map(|name| operation.attribute(name) == Some("true"));
-        let behind = if rows.is_some() { 2 } else { usize::from(columns) };
+        let sides = usize::from(rows.is_some()) + usize::from(depth.is_some());
+        let behind = if sides > 0 { 2 * sides } else { usize::from(columns) };
         let all = operation.operands.len().saturating_sub(behind);
         while at < all {
             let Meaning::Memory(tensor) = *self.meaning(operation, at)? else {
@@ -164,17 +166,24 @@ impl<'a> Halves<'_, 'a> {
             }
             matrices.push(Addr { tensor, index, lanes, rows });
         }
-        let Ok([mut out, mut a, b]) = <[Addr<Expr>; 3]>::try_from(matrices) else {
+        let Ok([mut out, mut a, mut b]) = <[Addr<Expr>; 3]>::try_from(matrices) else {
             return Err(self.refused("a product has a result and two factors", &operation.at));
         };
-        if let Some(count) = rows {
-            let limit = self.number(operation, all)?.expr;
-            let (rows, first) = (Lanes { count, limit }, self.number(operation, all + 1)?.expr);
-            for matrix in [&mut out, &mut a] {
+        let side = |count: Option<u32>, at: usize| -> Result<Option<Side>, Refused> {
+            let Some(count) = count else { return Ok(None) };
+            let limit = self.number(operation, at)?.expr;
+            let first = self.number(operation, at + 1)?.expr;
+            Ok(Some(Side { run: Lanes { count, limit }, first }))
+        };
+        let (rows, depth) = (side(rows, all)?, side(depth, all + 2)?);
+        if rows.is_some() {
+            let of_b = depth.as_ref().map(|depth| (&mut b, [Some(depth.clone()), None]));
+            let of_out = (&mut out, [rows.clone(), None]);
+            for (matrix, sides) in [of_out, (&mut a, [rows, depth.clone()])].into_iter().chain(of_b)
+            {
                 let shape = &self.program.tensors[matrix.tensor.index()].shape;
-                let whole = matrix.index.is_empty().then_some(matrix.tensor);
-                let block = whole.and_then(|whole| Addr::some_rows(whole, shape, &rows, &first));
-                *matrix = block.ok_or_else(|| {
+                let whole = matrix.index.is_empty().then_some(&*matrix);
+                *matrix = whole.and_then(|whole| whole.block(shape, sides)).ok_or_else(|| {
                     self.refused("rows of no matrix with a known number of columns", &operation.at)
                 })?;
             }

@@ -2,7 +2,7 @@
 
 use super::{Helped, Lowering, Meaning, Refused};
 use crate::mlir::affine::{Affine, Map};
-use crate::mlir::lines::{ADDS, COLUMNS, ROWS, TRANSPOSED};
+use crate::mlir::lines::{ADDS, COLUMNS, DEPTH, ROWS, TRANSPOSED};
 use crate::mlir::product::{BATCHES, COMMON};
 use crate::mlir::rows::Kind;
 use crate::mlir::source::Operation;
@@ -89,10 +89,12 @@ impl<'a> Lowering<'_, 'a> {
     pub(super) fn matrices(&mut self, operation: &Operation<'a>) -> Result<(), Refused> {
         let (mut at, mut memories, mut elems, mut parts) = (0, Vec::new(), Vec::new(), Vec::new());
         // Behind the factors of some rows stand their bound and the first, behind those of some columns the first.
-        let rows = operation.attribute(ROWS).and_then(|rows| rows.parse::<i64>().ok());
+        let [rows, depth] = [ROWS, DEPTH]
+            .map(|name| operation.attribute(name).and_then(|count| count.parse::<i64>().ok()));
         let [transposed, adds, columns] =
             [TRANSPOSED, ADDS, COLUMNS].map(|name| operation.attribute(name) == Some("true"));
-        let behind = if rows.is_some() { 2 } else { usize::from(columns) };
+        let sides = usize::from(rows.is_some()) + usize::from(depth.is_some());
+        let behind = if sides > 0 { 2 * sides } else { usize::from(columns) };
         let all = operation.operands.len().saturating_sub(behind);
         for name in ["result", "first", "second"] {
             let operand = self.operand(operation, at)?.clone();
@@ -128,10 +130,18 @@ impl<'a> Lowering<'_, 'a> {
         self.memories[memories[0]].written = self.clock;
         if let Some(rows) = rows {
             parts.push(("count", self.scalar(Scalar::I64(rows))?));
-            for (name, operand) in ["end", "place"].into_iter().zip(&operation.operands[all..]) {
+            if let Some(depth) = depth {
+                parts.push(("deep", self.scalar(Scalar::I64(depth))?));
+            }
+            let names = ["end", "place", "deep-end", "deep-place"];
+            for (name, operand) in names.into_iter().zip(&operation.operands[all..]) {
                 parts.push((name, self.index(operand)?));
             }
-            return self.state("matrix-product-rows", &parts);
+            return match (depth, adds) {
+                (None, false) => self.state("matrix-product-rows", &parts),
+                (Some(_), true) => self.state("matrix-product-part", &parts),
+                _ => Err(self.refused("a product of these rows", &operation.at)),
+            };
         }
         if let (true, Some(first)) = (columns, operation.operands[all..].first()) {
             parts.push(("place", self.index(first)?));

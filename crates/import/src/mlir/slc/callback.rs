@@ -4,7 +4,7 @@ use super::loops::{Folded, Looped};
 use super::{NoDialect, Value, Writer, memory, streamed};
 use crate::mlir::KernelTensor;
 use crate::mlir::lines::{
-    ADDS, COLUMNS, Operands, ROWS, TRANSPOSED, Whole, holds, product_of_matrices,
+    ADDS, COLUMNS, DEPTH, Operands, ROWS, TRANSPOSED, Whole, holds, product_of_matrices,
 };
 use crate::mlir::types::{Elem, Type};
 use egg::Id;
@@ -56,19 +56,13 @@ impl<'a> Writer<'a> {
             ("exec-product-added", &[out, a, b, first]) => {
                 self.apart(|writer| writer.columns_of_product([out, a, b], first, ADDS))
             }
-            ("exec-product-rows", &[out, a, b, count, end, first]) => self.apart(|writer| {
-                let mut operands = Vec::new();
-                for id in [out, a, b] {
-                    operands.extend(writer.matrix(id)?.1);
-                }
-                for id in [end, first] {
-                    let (name, of) = writer.value(id)?;
-                    operands.push((name, of.to_string()));
-                }
-                let rows = format!("{ROWS} = {}", writer.term[count]);
-                writer.out.line(product_of_matrices(&operands, &[rows]));
-                Ok(())
-            }),
+            ("exec-product-rows", &[out, a, b, count, end, first]) => {
+                self.apart(|writer| writer.rows_of_product([out, a, b], [count, end, first], None))
+            }
+            ("exec-product-part", &[out, a, b, count, end, first, deep, last, from]) => {
+                let depth = Some([deep, last, from]);
+                self.apart(|writer| writer.rows_of_product([out, a, b], [count, end, first], depth))
+            }
             _ => self.refused(id),
         })
     }
@@ -119,6 +113,33 @@ impl<'a> Writer<'a> {
         operands.push((name, of.to_string()));
         let attributes: Vec<String> =
             [how, COLUMNS].iter().filter_map(|name| holds(name, true)).collect();
+        self.out.line(product_of_matrices(&operands, &attributes));
+        Ok(())
+    }
+
+    /// Writes a product of some rows, which is added if it is over a part of the depth.
+    fn rows_of_product(
+        &mut self,
+        matrices: [Id; 3],
+        rows: [Id; 3],
+        depth: Option<[Id; 3]>,
+    ) -> Result<(), NoDialect> {
+        let mut operands = Vec::new();
+        for id in matrices {
+            operands.extend(self.matrix(id)?.1);
+        }
+        let mut attributes: Vec<String> =
+            depth.and_then(|_| holds(ADDS, true)).into_iter().collect();
+        for (name, [count, end, first]) in [(ROWS, Some(rows)), (DEPTH, depth)]
+            .into_iter()
+            .filter_map(|(name, side)| Some((name, side?)))
+        {
+            for id in [end, first] {
+                let (name, of) = self.value(id)?;
+                operands.push((name, of.to_string()));
+            }
+            attributes.push(format!("{name} = {}", self.term[count]));
+        }
         self.out.line(product_of_matrices(&operands, &attributes));
         Ok(())
     }

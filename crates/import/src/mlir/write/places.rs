@@ -4,7 +4,7 @@ use super::values::of_all;
 use super::{Unwritten, Value, Writer, elem, memory, value};
 use crate::mlir::KernelTensor;
 use crate::mlir::lines::{
-    COLUMNS, Operands, ROWS, TRANSPOSED, half_fold, holds, product_of_matrices,
+    ADDS, COLUMNS, DEPTH, Operands, ROWS, TRANSPOSED, half_fold, holds, product_of_matrices,
 };
 use crate::mlir::product::operation;
 use crate::mlir::types::{Elem, Type};
@@ -193,17 +193,23 @@ impl<'a> Writer<'a> {
     pub(super) fn rows_of_product(
         &mut self,
         matrices: [Id; 3],
-        [count, end, first]: [Id; 3],
+        rows: [Id; 3],
+        depth: Option<[Id; 3]>,
     ) -> Result<(), Unwritten> {
         let mut operands = Vec::new();
         for id in matrices {
             operands.extend(self.matrix(id)?.1);
         }
-        for id in [end, first] {
-            operands.push(self.index(id)?);
+        let mut attributes: Vec<String> =
+            depth.and_then(|_| holds(ADDS, true)).into_iter().collect();
+        for (name, [count, end, first]) in [(ROWS, Some(rows)), (DEPTH, depth)]
+            .into_iter()
+            .filter_map(|(name, side)| Some((name, side?)))
+        {
+            operands.extend([self.index(end)?, self.index(first)?]);
+            attributes.push(format!("{name} = {}", self.term[count]));
         }
-        let rows = format!("{ROWS} = {}", self.term[count]);
-        self.text.line(&product_of_matrices(&operands, &[rows]))
+        self.text.line(&product_of_matrices(&operands, &attributes))
     }
 
     /// Writes a product of some columns, from the first on.

@@ -2,7 +2,7 @@
 
 use super::{Lift, NoStatement};
 use egg::Id;
-use ember_targets::dlc::{Addr, Expr};
+use ember_targets::dlc::{Addr, Expr, Side};
 use ember_values::primitive::form::Block;
 use ember_values::scalar::Scalar;
 
@@ -40,6 +40,9 @@ impl Lift<'_> {
             let shape = &self.program.tensors[block.tensor.index()].shape;
             Addr::some_rows(block.tensor, shape, rows, first).as_ref() == Some(*block)
         });
+        if adds && !transposed {
+            return self.part([out, a, b]);
+        }
         if adds || transposed || !same || b.rows.is_some() {
             return Err(NoStatement::Blocks);
         }
@@ -48,6 +51,37 @@ impl Lift<'_> {
         let (hi, first) = (self.value(&rows.limit)?, self.value(first)?);
         let count = self.make().number(Scalar::I64(rows.count.into()));
         Ok(self.make().product(at, [left, right], false, Block::Rows([count, hi, first])))
+    }
+
+    /// Returns the statement of a product of some rows over a part of the depth, which is added.
+    fn part(&mut self, [out, a, b]: [&Addr<Expr>; 3]) -> Result<Id, NoStatement> {
+        let block = |of: &Addr<Expr>, sides| {
+            let shape = &self.program.tensors[of.tensor.index()].shape;
+            Addr::whole(of.tensor).block(shape, sides).as_ref() == Some(of)
+        };
+        let (Some(rows), Some(depth), [row, from]) = (&a.rows, &a.lanes, &a.index[..]) else {
+            return Err(NoStatement::Blocks);
+        };
+        let rows = Side { run: rows.clone(), first: row.clone() };
+        let depth = Side { run: depth.clone(), first: from.clone() };
+        let is_part = block(out, [Some(rows.clone()), None])
+            && block(a, [Some(rows.clone()), Some(depth.clone())])
+            && block(b, [Some(depth.clone()), None]);
+        if !is_part {
+            return Err(NoStatement::Blocks);
+        }
+        let [at, left, right] =
+            [(out, true), (a, false), (b, false)].map(|(of, to)| self.tensor(of.tensor, to));
+        let rows = self.side(&rows)?;
+        let depth = self.side(&depth)?;
+        Ok(self.make().product(at, [left, right], false, Block::Part(rows, depth)))
+    }
+
+    /// Returns the number of rows or columns, the bound that they stay below, and the first.
+    fn side(&mut self, Side { run, first }: &Side) -> Result<[Id; 3], NoStatement> {
+        let (hi, first) = (self.value(&run.limit)?, self.value(first)?);
+        let count = self.make().number(Scalar::I64(run.count.into()));
+        Ok([count, hi, first])
     }
 
     /// Returns the matrix and the first column of a block of some of its columns, as many as another matrix has rows.
