@@ -5,7 +5,7 @@ use crate::dlc::{
     Action, Addr, Expr, Loop, Program, RegisterId, Stmt, StreamId, StreamKind, TensorId,
 };
 use crate::loops::counters;
-use ember_values::scalar::{BinaryOp, Scalar};
+use ember_values::scalar::{BinaryOp, Linear, Scalar};
 use itertools::{Itertools, iproduct};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -168,11 +168,10 @@ fn alone(value: Scalar) -> Option<Range<i64>> {
 
 /// Returns the bounds of a sum, a difference or a product of numbers with bounds.
 fn combined(op: BinaryOp, a: Range<i64>, b: Range<i64>) -> Option<Range<i64>> {
-    let of: fn(i64, i64) -> Option<i64> = match op {
-        BinaryOp::Add => i64::checked_add,
-        BinaryOp::Sub => i64::checked_sub,
-        BinaryOp::Mul => i64::checked_mul,
-        _ => return None,
+    let of: fn(i64, i64) -> Option<i64> = match op.linear()? {
+        Linear::Sum => i64::checked_add,
+        Linear::Difference => i64::checked_sub,
+        Linear::Product => i64::checked_mul,
     };
     let corners = iproduct!([a.start, a.end - 1], [b.start, b.end - 1]);
     let corners = corners.map(|(a, b)| of(a, b)).collect::<Option<Vec<_>>>()?;
