@@ -13,7 +13,7 @@ use ember_targets::dlc::{Program, SizeId, TensorId};
 use itertools::Itertools;
 use thiserror::Error;
 
-/// What cores divide other than rows.
+/// The work that cores divide beside rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ways {
     /// Columns of products of matrices.
@@ -25,7 +25,7 @@ pub(super) struct Ways {
 /// A program as phases.
 #[derive(Clone, Debug)]
 pub(super) struct Phased {
-    /// What is divided.
+    /// The work that is divided beside rows.
     pub(super) ways: Ways,
     /// The program of each phase.
     pub(super) programs: Vec<Program>,

@@ -251,6 +251,11 @@ pub(super) const ROWS: &str = "rows";
 /// those of the rows.
 pub(super) const DEPTH: &str = "deep";
 
+/// Returns the rows of a product, and its part of the depth if it is over one, with their attributes.
+pub(super) fn sides<T>(rows: T, depth: Option<T>) -> impl Iterator<Item = (&'static str, T)> {
+    std::iter::once((ROWS, rows)).chain(depth.map(|depth| (DEPTH, depth)))
+}
+
 /// The attribute of a product of some columns: of the result, or of the first factor if it is added. The first of them is
 /// behind the factors.
 pub(super) const COLUMNS: &str = "columns";

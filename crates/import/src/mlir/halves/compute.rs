@@ -169,6 +169,10 @@ impl<'a> Halves<'_, 'a> {
         let Ok([mut out, mut a, mut b]) = <[Addr<Expr>; 3]>::try_from(matrices) else {
             return Err(self.refused("a product has a result and two factors", &operation.at));
         };
+        if depth.is_some() && (rows.is_none() || !adds) {
+            let message = "a part of the depth without rows, or that is not added";
+            return Err(self.refused(message, &operation.at));
+        }
         let side = |count: Option<u32>, at: usize| -> Result<Option<Side>, Refused> {
             let Some(count) = count else { return Ok(None) };
             let limit = self.number(operation, at)?.expr;

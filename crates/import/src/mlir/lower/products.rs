@@ -128,6 +128,9 @@ impl<'a> Lowering<'_, 'a> {
         }
         self.clock += 1;
         self.memories[memories[0]].written = self.clock;
+        if depth.is_some() && rows.is_none() {
+            return Err(self.refused("a part of the depth without rows", &operation.at));
+        }
         if let Some(rows) = rows {
             parts.push(("count", self.scalar(Scalar::I64(rows))?));
             if let Some(depth) = depth {

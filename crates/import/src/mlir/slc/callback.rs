@@ -4,7 +4,7 @@ use super::loops::{Folded, Looped};
 use super::{NoDialect, Value, Writer, memory, streamed};
 use crate::mlir::KernelTensor;
 use crate::mlir::lines::{
-    ADDS, COLUMNS, DEPTH, Operands, ROWS, TRANSPOSED, Whole, holds, product_of_matrices,
+    ADDS, COLUMNS, Operands, TRANSPOSED, Whole, holds, product_of_matrices, sides,
 };
 use crate::mlir::types::{Elem, Type};
 use egg::Id;
@@ -128,12 +128,8 @@ impl<'a> Writer<'a> {
         for id in matrices {
             operands.extend(self.matrix(id)?.1);
         }
-        let mut attributes: Vec<String> =
-            depth.and_then(|_| holds(ADDS, true)).into_iter().collect();
-        for (name, [count, end, first]) in [(ROWS, Some(rows)), (DEPTH, depth)]
-            .into_iter()
-            .filter_map(|(name, side)| Some((name, side?)))
-        {
+        let mut attributes: Vec<String> = holds(ADDS, depth.is_some()).into_iter().collect();
+        for (name, [count, end, first]) in sides(rows, depth) {
             for id in [end, first] {
                 let (name, of) = self.value(id)?;
                 operands.push((name, of.to_string()));

@@ -4,7 +4,7 @@ use super::values::of_all;
 use super::{Unwritten, Value, Writer, elem, memory, value};
 use crate::mlir::KernelTensor;
 use crate::mlir::lines::{
-    ADDS, COLUMNS, DEPTH, Operands, ROWS, TRANSPOSED, half_fold, holds, product_of_matrices,
+    ADDS, COLUMNS, Operands, TRANSPOSED, half_fold, holds, product_of_matrices, sides,
 };
 use crate::mlir::product::operation;
 use crate::mlir::types::{Elem, Type};
@@ -200,12 +200,8 @@ impl<'a> Writer<'a> {
         for id in matrices {
             operands.extend(self.matrix(id)?.1);
         }
-        let mut attributes: Vec<String> =
-            depth.and_then(|_| holds(ADDS, true)).into_iter().collect();
-        for (name, [count, end, first]) in [(ROWS, Some(rows)), (DEPTH, depth)]
-            .into_iter()
-            .filter_map(|(name, side)| Some((name, side?)))
-        {
+        let mut attributes: Vec<String> = holds(ADDS, depth.is_some()).into_iter().collect();
+        for (name, [count, end, first]) in sides(rows, depth) {
             operands.extend([self.index(end)?, self.index(first)?]);
             attributes.push(format!("{name} = {}", self.term[count]));
         }
