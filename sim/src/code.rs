@@ -57,6 +57,13 @@ pub(crate) struct Located {
     pub(crate) end: u64,
 }
 
+impl Located {
+    /// Returns an address of which nothing is accessed.
+    pub(crate) fn nowhere(tensor: &Held) -> Located {
+        Located { position: 0, active: 0, address: tensor.base, end: tensor.base }
+    }
+}
+
 impl<I: Copy> Address<I> {
     /// Evaluates the address. `value` returns the value of an index, given its position and itself.
     #[inline(always)]
@@ -71,12 +78,7 @@ impl<I: Copy> Address<I> {
             active = self.active(&value);
             if active == 0 {
                 // Inactive lanes do not fault, so the other indices are not checked.
-                return Ok(Located {
-                    position: 0,
-                    active: 0,
-                    address: tensor.base,
-                    end: tensor.base,
-                });
+                return Ok(Located::nowhere(tensor));
             }
         }
         let (mut position, mut room, mut from) = (0u64, 1, self.from);

@@ -36,7 +36,7 @@ pub use cores::{
     CoreRun, Division, Passed, Phase, Together, Visit, run_divided, run_passing, run_phases,
 };
 pub use error::{Blocked, SimError};
-pub use memory::Layout;
+pub use memory::{Layout, NEAR_LINES};
 pub use stats::{DramBytes, Energy, LoadsByHint, Stats, UnitStats};
 
 use ember_targets::dlc::Program;

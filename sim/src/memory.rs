@@ -12,6 +12,7 @@ mod tlb;
 
 pub use dram::Layout;
 pub(crate) use pass::Way;
+pub use prefetcher::NEAR_LINES;
 pub(crate) use shared::Shared;
 
 use crate::calendar::{Pipe, Slots};

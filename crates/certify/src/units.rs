@@ -6,7 +6,7 @@ use super::terms::T;
 use ember_language::rules::OpInfo;
 use ember_language::sexp::deeper;
 use ember_values::primitive::Typing;
-use ember_values::primitive::form::{Form, Operation};
+use ember_values::primitive::form::{Form, Operation, Sequence};
 use ember_values::scalar::{BinaryOp, DType};
 use std::collections::BTreeSet;
 
@@ -50,6 +50,7 @@ impl Checker<'_> {
             Some(Form::Loaded { address, early: Some(_) }) => {
                 table.written(Form::Loaded { address, early: None }, None)?
             }
+            Some(Form::Sequence(Sequence::Ahead(_))) => table.written(Form::Sequence(Sequence::Empty), None)?,
             Some(Form::Binary(Operation::Named(op), operands)) => {
                 let op = Operation::Is(BinaryOp::parse(self.node(op).0)?);
                 table.written(Form::Binary(op, operands), None)?

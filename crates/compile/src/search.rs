@@ -15,7 +15,7 @@ use ember_host::{clock, threads};
 use ember_language::rules::{Exactness, Kind, RuleBook, Schedule, Sketch, Unit};
 use ember_language::term::{Head, Node, Term};
 use ember_values::capability::Capability;
-use ember_values::primitive::form::{Early, Form};
+use ember_values::primitive::form::{Early, Form, Sequence};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -302,8 +302,13 @@ impl State<'_, '_> {
         // if there is a load of prefetched data. Without one, prices of prefetches differ in those of held values alone.
         let operators = egraph.analysis.operators();
         let is_fetch = |node: &Node| {
-            let form = operators.form(node);
-            matches!(form, Some(Form::Loaded { early: Some(Early::Fetched(_)), .. }))
+            matches!(
+                operators.form(node),
+                Some(
+                    Form::Loaded { early: Some(Early::Fetched(_)), .. }
+                        | Form::Sequence(Sequence::Ahead(_))
+                )
+            )
         };
         let can_fetch = self.search.rates.capabilities.has(Capability::Prefetch);
         let is_held = |node: &Node| operators.of(node).is_some_and(is_held);

@@ -27,6 +27,7 @@ impl Interpreter {
                 let over = op.looped(own);
                 self.each(over, |this| this.statement(own.body))
             }
+            Form::Sequence(Sequence::Ahead(address)) => self.look(address),
             Form::Write { op: function, address, value } if !self.any_wide([address, value]) => {
                 let function = function.map(|name| self.program.binary_op(name)).transpose()?;
                 let place = self.place(address)?;

@@ -5,11 +5,11 @@
 
 use crate::make::Make;
 use crate::rebuild::{rebuild, try_rebuild};
-use crate::rules::{OpInfo, Operators};
+use crate::rules::{Loop, OpInfo, Operators};
 use crate::term::{Head, Node, Term, Terms};
 use egg::{Id, Language, Symbol};
 use ember_values::primitive::Typing;
-use ember_values::primitive::form::{Form, Operation};
+use ember_values::primitive::form::{Form, Operation, Sequence};
 use ember_values::scalar::{BinaryOp, DType};
 
 /// The term on one processor that a term of any level erases to; names of variables stay. `None` if it is not
@@ -33,11 +33,22 @@ pub fn erased_as_far(term: &Term, operators: &Operators) -> Term {
 fn one(node: Node, operators: &Operators, made: &mut Terms) -> Option<Id> {
     let Some(info) = operators.of(&node) else { return Some(made.add(node)) };
     let operands = node.children();
+    let is_skip = |id: &Id| {
+        made.get(*id)
+            .is_some_and(|own| operators.form(own) == Some(Form::Sequence(Sequence::Empty)))
+    };
+    // Nothing is left of a loop that only reads ahead.
+    match info.form(operands) {
+        Some(Form::Loop(Loop { body, folds: None, .. })) if is_skip(&body) => return Some(body),
+        Some(Form::Sequence(Sequence::Two([first, s]))) if is_skip(&first) => return Some(s),
+        _ => {}
+    }
     let mut make = Make::new(operators, |node| made.add(node));
     Some(match info.form(operands) {
         // The operator only places its operand on a unit.
         Some(Form::Carried { x, to: None }) => x,
         Some(Form::Loaded { address, early: Some(_) }) => make.load(address),
+        Some(Form::Sequence(Sequence::Ahead(_))) => make.skip(),
         Some(Form::Binary(op @ Operation::Named(_), [a, b])) => {
             let op = op.known(|op| BinaryOp::parse(made.get(op)?.name()?))?;
             Make::new(operators, |node| made.add(node)).binary(op, a, b)

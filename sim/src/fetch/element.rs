@@ -1,7 +1,7 @@
 //! Makes the elements of streams: arithmetic, and loads with their requests.
 
 use super::{Fetcher, apply, ring};
-use crate::code::{Address, Kind};
+use crate::code::{Address, Kind, Located};
 use crate::data::clear;
 use crate::error::SimError;
 use crate::scheduler::{Sim, Wait};
@@ -134,8 +134,15 @@ impl Sim<'_> {
         }
         // A single element's few indices are read again faster than they are kept.
         let located = match address.run {
-            true => address.locate(&self.tensors, |i, _| state.values[i])?,
-            false => address.locate(&self.tensors, |_, d| self.index(d, u, k))?,
+            true => address.locate(&self.tensors, |i, _| state.values[i]),
+            false => address.locate(&self.tensors, |_, d| self.index(d, u, k)),
+        };
+        let located = match located {
+            // Nothing is asked for outside of the tensor.
+            Err(_) if self.access.streams[s].dropped => {
+                Located::nowhere(&self.tensors[address.tensor])
+            }
+            located => located?,
         };
         if located.active > 0 {
             let lines = self.lines.covering(located.address, located.end);

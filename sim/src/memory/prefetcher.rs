@@ -3,7 +3,7 @@
 use ember_targets::machine::Core;
 
 /// A miss this near to the last one of a stream belongs to it, in lines.
-const NEAR: i64 = 16;
+pub const NEAR_LINES: i64 = 16;
 
 /// The misses at one distance after which a stream is prefetched.
 const CONFIRMED: u64 = 2;
@@ -46,7 +46,8 @@ impl Prefetcher {
         let distance = |stream: &Stream| line.wrapping_sub(stream.last) as i64;
         let follows = |stream: &&mut Stream| {
             let expected = stream.confirmed >= CONFIRMED && distance(stream) == stream.stride;
-            let near = stream.used > 0 && distance(stream) != 0 && distance(stream).abs() <= NEAR;
+            let near =
+                stream.used > 0 && distance(stream) != 0 && distance(stream).abs() <= NEAR_LINES;
             expected || (missed && near)
         };
         let mut fetched = 0..0;

@@ -1,7 +1,7 @@
 //! The cost of streams of the access unit, and of the statements that both units run.
 
 use super::term::{Operand, Priced};
-use super::{Cost, Lengths, Model, StreamUse, Summary};
+use super::{Cost, Fetches, Lengths, Model, StreamUse, Summary};
 use egg::{Id, Symbol};
 use ember_analysis::effects::variable_key;
 use ember_language::rules::{Kind, Loop, Unit};
@@ -25,6 +25,7 @@ impl Model<'_> {
             Form::Sequence(Sequence::Two(_)) => self.sequence(term.operands),
             Form::Loop(own) if own.folds.is_none() => self.access_loop(term),
             Form::Write { op: None, address, .. } => self.access_store(term, address.summary),
+            Form::Sequence(Sequence::Ahead(address)) => self.read_ahead(term, address),
             Form::Carried { x: body, to: None }
                 if term.info.carries_from() == Some(Some(Unit::Execute)) =>
             {
@@ -77,6 +78,25 @@ impl Model<'_> {
         summary.cost = self.called(&summary.cost, popped);
         summary.callback_here = true;
         summary
+    }
+
+    /// Prices lines that are asked for ahead of their use. What comes from memory is paid for where they are used. `None` if the
+    /// machine cannot prefetch.
+    fn read_ahead(&self, term: &Priced<'_>, address: Operand<'_>) -> Option<Summary> {
+        let able = self.rates.capabilities.has(Capability::Prefetch);
+        if !able || self.fetches == Fetches::Never {
+            return None;
+        }
+        let Operand { id: place, summary: address } = address;
+        let mut summary = Summary { stride: None, tensor: None, ..address.clone() };
+        self.stream(term, &mut summary, |stream| {
+            stream.stride = address.stride;
+            stream.loads = true;
+            stream.place = Some(term.egraph.find(place));
+            stream.stays = true;
+        });
+        summary.reads_ahead(address.tensor);
+        Some(summary)
     }
 
     /// Prices a store of the access unit.

@@ -210,7 +210,9 @@ impl Model<'_> {
     /// much passes it meanwhile. If no loop encloses them, a unit with nothing to do in one of them cannot begin another.
     pub(super) fn sequence(&self, parts: &[&Summary]) -> Option<Summary> {
         if !self.is_finished_program() {
-            return Summary::merge(parts);
+            let mut all = Summary::merge(parts)?;
+            all.spare();
+            return Some(all);
         }
         let passed = |part: &&Summary| part.alone.llc_bytes;
         let mut all = match parts.iter().map(passed).sum::<f64>() <= self.rates.llc_bytes {
@@ -220,6 +222,7 @@ impl Model<'_> {
             }
             false => Summary::merge(parts)?,
         };
+        all.spare();
         let cycles = |cost: Cost| self.rates.cycles(&Cost { apart: 0.0, ..cost });
         let each: f64 = parts.iter().map(|part| cycles(part.alone)).sum();
         all.cost.apart += (each - cycles(self.alone(&all))).max(0.0);

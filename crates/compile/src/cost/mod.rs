@@ -6,6 +6,7 @@
 //! reuse come from the data.
 
 mod access;
+mod awaited;
 mod execute;
 mod few;
 mod finished;
@@ -16,6 +17,7 @@ mod summary;
 mod term;
 mod vector;
 
+pub use awaited::Awaited;
 pub use execute::is_held;
 pub use few::Few;
 pub use finished::Finished;
@@ -201,6 +203,7 @@ impl Model<'_> {
             .passed
             .iter()
             .fold(summary.cost, |cost, passed| cost + passed.cost + passed.kept);
+        let passed = Cost { execute: passed.execute + summary.awaited(), ..passed };
         summary.streams.values().fold(passed, |cost, stream| {
             let once = self.stream_cost(stream, None) + self.hand_over(stream, 0.0);
             // Beside prefetches, a value is held because it is computed once for all iterations.
@@ -303,6 +306,7 @@ impl Model<'_> {
         let trips = self.trips(key);
         // Parts of different iterations are beside each other.
         body.cost.apart = 0.0;
+        body.repeat_awaited(trips);
         if self.pricing != Pricing::Program {
             body.passed.retain(|passed| !(passed.written && passed.read));
             body.passed.iter_mut().for_each(|passed| passed.cost = passed.cost * trips);

@@ -31,23 +31,31 @@ impl Model<'_> {
             summary.cost = summary.cost + self.multiplied(&size, out.summary.element, transposed);
             let Size { batches, rows, columns, depth } = size;
             let element = out.summary.element;
-            let left = batches * rows * depth / self.repeated(&summary, &place_of_first(a, block));
+            let left = (batches * rows * depth, a.summary, place_of_first(a, block));
             let right = self.matrices(b).unwrap_or(1.0) * depth * columns;
-            let right = right / self.repeated(&summary, &place_of_second(b, block));
-            for (elements, of) in [(left, a.summary), (right, b.summary)] {
-                let dram_bytes = elements * element * self.misses(of);
+            let right = (right, b.summary, place_of_second(b, block));
+            let [left, right] = [left, right].map(|(elements, of, place)| {
+                let once = self.repeated(&summary, &place).recip();
+                (elements * element * self.misses(of), once, placed(of, &place))
+            });
+            let row = self.extents(b).and_then(|extents| extents.last()).map(|n| n * element);
+            self.await_lines(&mut summary, (right.0 * right.1, &right.2), row.unwrap_or(0.0));
+            for (bytes, once, of) in [left, right] {
+                // Of a finished program, the loops around pay once for what they read again.
+                let dram_bytes = if self.is_finished_program() { bytes } else { bytes * once };
                 let read = Cost { dram_bytes, ..Cost::default() };
-                self.access_memory(&mut summary, of, false, read);
+                self.access_memory(&mut summary, &of, false, read);
             }
             let written = batches * rows * columns * element;
+            let result = placed(out.summary, &place_of_result(out, block));
             match block {
                 // What is added up stays in the caches until it is finished.
                 Block::Added(_) | Block::Part(..) => {
-                    summary.chain(&out.summary.variables(), written);
+                    summary.chain(&result.variables(), written);
                 }
                 _ => {
                     let written = self.rates.write_back(written);
-                    self.access_memory(&mut summary, out.summary, true, written);
+                    self.access_memory(&mut summary, &result, true, written);
                 }
             }
         } else {
@@ -130,6 +138,26 @@ impl Model<'_> {
         let chained = blocks_down * blocks_across * size.depth * rates.product_latency;
         let least = size.batches * (products / rates.products).max(chained);
         Cost { execute: alone.execute.max(least) + rates.product_startup, ..alone }
+    }
+}
+
+/// Returns the summary of a factor whose place depends on these terms.
+fn placed(of: &Summary, place: &[&Summary]) -> Summary {
+    let mut placed = of.clone();
+    for term in place {
+        placed.stream_scope.unite(&term.stream_scope);
+        placed.execute_scope.unite(&term.execute_scope);
+    }
+    placed
+}
+
+/// Returns the terms that the place of a product's result depends on, of which a block may be written.
+fn place_of_result<'a>(out: Operand<'a>, block: Block<Operand<'a>>) -> Vec<&'a Summary> {
+    match block {
+        Block::Whole | Block::Added(_) => vec![out.summary],
+        Block::Rows([_, _, first]) | Block::Columns(first) | Block::Part([_, _, first], _) => {
+            vec![out.summary, first.summary]
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The summary of a candidate that extraction keeps: cost, scope, shared streams and effects.
 
+use super::awaited::Awaited;
 use super::few::Few;
 use super::finished::{Finished, Run};
 use super::vector::Cost;
@@ -253,6 +254,8 @@ pub struct Summary {
     pub share: f64,
     /// True if the term is a number or a symbolic size.
     pub literal: bool,
+    /// The lines of matrices that its products wait for, and those that the access unit reads ahead.
+    pub awaited: Option<Box<Awaited>>,
     /// Properties that matter to the price of a finished program alone.
     pub finished: Option<Box<Finished>>,
 }
@@ -285,6 +288,7 @@ impl Summary {
             row: None,
             share: 1.0,
             literal: false,
+            awaited: None,
             finished: None,
         }
     }
@@ -338,6 +342,9 @@ impl Summary {
         self.callback_here |= other.callback_here;
         self.stored.unite(&other.stored);
         self.touched.unite(&other.touched);
+        if let Some(other) = &other.awaited {
+            self.awaited.get_or_insert_default().absorb(other);
+        }
         if let Some(other) = &other.finished {
             self.finished.get_or_insert_default().absorb(other);
         }
@@ -426,6 +433,7 @@ impl Summary {
             && self.touched.is_subset(&other.touched)
             && self.loads == other.loads
             && self.chains == other.chains
+            && self.awaits_no_more(other)
             && self.passes_no_more(other)
     }
 

@@ -8,7 +8,7 @@ use super::statements::{operands, pops};
 use egg::Id;
 use ember_language::rules::{Loop, Unit};
 use ember_targets::dlc::{
-    Action, Case, CaseId, Expr, Program, RegisterId, Stmt, StreamId, StreamKind, Type,
+    Action, Case, CaseId, Expr, Hint, Program, RegisterId, Stmt, StreamId, StreamKind, Type,
 };
 use ember_values::primitive::form::{Form, Sequence};
 use ember_values::scalar::{DType, Scalar};
@@ -55,6 +55,11 @@ impl Lowering<'_> {
                     return Err(self.terms.error(id, types));
                 }
                 self.access_level(id)?.perform(Action::Store { addr, value });
+                Ok(())
+            }
+            Some(Form::Sequence(Sequence::Ahead(address))) => {
+                let (stream, _) = self.mem_stream(Hint::TemporalL2, address)?;
+                self.access_level(id)?.perform(Action::Prefetch(stream));
                 Ok(())
             }
             Some(Form::Sequence(Sequence::Barrier)) => {

@@ -124,6 +124,7 @@ impl<'a> Writer<'a> {
                 self.out.line(own_operation("barrier", &[], &[], "()"));
                 Ok(())
             }
+            ("units-read-ahead", parts) => self.read_ahead(parts[0]),
             ("units-store", parts) => {
                 let (value, of) = self.stream(parts[1])?;
                 let address = self.stream_address(parts[0])?;
@@ -168,6 +169,13 @@ impl<'a> Writer<'a> {
         })
     }
 
+    /// Writes what the access unit reads ahead.
+    fn read_ahead(&mut self, address: Id) -> Result<(), NoDialect> {
+        let operands = self.stream_address(address)?.operands;
+        self.out.line(own_operation("prefetch", &operands, &[], "()"));
+        Ok(())
+    }
+
     /// Writes the streams that a callback pops, and what the access unit reads ahead for it; those of the loops of both
     /// units inside are written there.
     fn streams_of(&mut self, id: Id, seen: &mut FxHashSet<Id>) -> Result<(), NoDialect> {
@@ -177,8 +185,7 @@ impl<'a> Writer<'a> {
         let parts = match self.parts(id) {
             ("popped", parts) => return self.stream(parts[0]).map(|_| ()),
             ("exec-fetched", parts) => {
-                let operands = self.stream_address(parts[0])?.operands;
-                self.out.line(own_operation("prefetch", &operands, &[], "()"));
+                self.read_ahead(parts[0])?;
                 vec![parts[1]]
             }
             ("exec-walk", parts) => {
@@ -270,6 +277,12 @@ impl<'a> Writer<'a> {
     fn variable(&self, id: Id) -> Result<Value, NoDialect> {
         let found = self.known.iter().rev().find_map(|known| known.get(&id));
         found.cloned().ok_or_else(|| NoDialect("a variable outside of its loop".to_owned()))
+    }
+
+    /// Returns true if a node is a number or size.
+    fn is_number(&self, id: Id) -> bool {
+        let literal = matches!(self.term[id].head(), Head::Int(_));
+        literal || matches!(self.parts(id).0, "symbolic" | "constant")
     }
 
     /// Returns a number or size.

@@ -277,7 +277,10 @@ impl Writer<'_> {
                 continue;
             }
             let class = means.of.get(&v).and_then(|term| is_word(term.as_ref().last()?));
-            let bounds = bounds.map(|bound| means.build(to, bound));
+            // The variable of a unit's loop ranges over what one processor computes.
+            let bounds = bounds.map(|bound| {
+                erased(&means.build(to, bound)?, operators).map(|bound| canonical(&bound))
+            });
             if let (Some(class), [Some(lo), Some(hi), Some(step)]) = (class, bounds) {
                 self.declare(class)?;
                 self.spell(class, [lo, hi, step], depth)?;

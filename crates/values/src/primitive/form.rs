@@ -202,10 +202,12 @@ over_operands! {
         Asked(address: T),
     }
 
-    /// Statements in their order.
+    /// Statements in their order, and those that write nothing.
     pub enum Sequence<T> {
         /// No statement at all.
         Empty,
+        /// A request for the cache lines of an address, ahead of their use.
+        Ahead(address: T),
         /// The separation of what is written from what is read as read-only.
         Barrier,
         /// One statement after another.

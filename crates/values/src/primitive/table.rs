@@ -190,6 +190,9 @@ primitives! {
         operands: &["variable", "lo", "hi", "step", "body", "access-lo?", "access-hi?"],
         literals: &["step"],
         asks: &[("lo", "i64 scalar"), ("hi", "i64 scalar"), ("access-lo", "i64 scalar"), ("access-hi", "i64 scalar")];
+    "read-ahead" "asks for the cache lines of an address ahead of their use; for nothing outside of its tensor":
+        form: Form::Sequence(Sequence::Ahead("address")),
+        operands: &["address"], price: Price::Operation, asks: &[("address", "0")];
     "store" "writes a value":
         form: Form::Write { op: None, address: "address", value: "value" },
         operands: &["address", "value"], writes: &["address"], price: Price::Operation,

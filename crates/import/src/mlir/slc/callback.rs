@@ -215,6 +215,10 @@ impl<'a> Writer<'a> {
 
     /// Returns a value of the execute unit.
     pub(super) fn value(&mut self, id: Id) -> Result<Value, NoDialect> {
+        // A number that loops of both units count by is a stream to one of them alone.
+        if self.is_number(id) {
+            return self.number(id);
+        }
         self.kept(id, |writer| match (writer.parts(id).0, &writer.parts(id).1[..]) {
             ("popped", &[stream]) => {
                 let stream = writer.stream(stream)?;

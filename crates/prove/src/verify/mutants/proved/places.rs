@@ -310,7 +310,7 @@ impl Walk<'_, '_> {
         let harmless = matches!(
             info.form,
             Some(
-                Form::Sequence(Sequence::Empty | Sequence::Two(_))
+                Form::Sequence(Sequence::Empty | Sequence::Ahead(_) | Sequence::Two(_))
                     | Form::Loop(Loop { folds: None, .. })
                     | Form::Carried { to: None, .. }
             )
