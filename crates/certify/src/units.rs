@@ -50,7 +50,9 @@ impl Checker<'_> {
             Some(Form::Loaded { address, early: Some(_) }) => {
                 table.written(Form::Loaded { address, early: None }, None)?
             }
-            Some(Form::Sequence(Sequence::Ahead(_))) => table.written(Form::Sequence(Sequence::Empty), None)?,
+            Some(Form::Sequence(Sequence::Ahead(_))) => {
+                table.written(Form::Sequence(Sequence::Empty), None)?
+            }
             Some(Form::Binary(Operation::Named(op), operands)) => {
                 let op = Operation::Is(BinaryOp::parse(self.node(op).0)?);
                 table.written(Form::Binary(op, operands), None)?
