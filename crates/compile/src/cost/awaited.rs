@@ -9,7 +9,7 @@ use ember_sim::NEAR_LINES;
 /// The share of the time of memory that adds to the work. Fitted to `product-waits` of the tests.
 const ADDED: f64 = 0.85;
 
-/// What the products of a part of a program wait for, and what is read ahead there.
+/// The lines that the products of a part of a program wait for, and the tensors that are read ahead there.
 #[derive(Clone, Debug, Default)]
 pub struct Awaited {
     /// The cycles of memory for the lines of a tensor that products read.
@@ -80,7 +80,7 @@ impl Summary {
         cycles.for_each(|(_, cycles)| *cycles *= trips);
     }
 
-    /// Returns true if no more lines are awaited than by another part, and as many tensors are read ahead.
+    /// Returns true if no more lines are awaited than by another part, and the same tensors are read ahead.
     pub(super) fn awaits_no_more(&self, other: &Summary) -> bool {
         if self.awaited.is_none() && other.awaited.is_none() {
             return true;
