@@ -10,7 +10,7 @@ mod summary;
 
 pub(crate) use evaluate::{Evaluator, Outcome};
 pub(crate) use model::Subject;
-pub(crate) use parameters::{settings, space};
+pub(crate) use parameters::{settings, space, that_matter};
 pub(crate) use run::run;
 pub(crate) use store::{Identity, Store, digest};
 pub(crate) use summary::Summary;

@@ -8,9 +8,10 @@ use crate::html::{self, Page};
 use crate::shipped;
 use crate::tune::{self, Evaluator, Identity, Outcome, Store, Subject, Summary};
 use clap::{Args, ValueEnum};
-use ember_compile::pipeline::{self, Options};
+use ember_compile::pipeline::{self, Inputs, Options};
 use ember_language::diagnostic::{Checked, Diagnostic, Sources};
 use ember_language::load::load;
+use ember_language::rules::{Parameter, Schedule};
 use ember_language::suggest;
 use ember_tools::progress::Line;
 use ember_tools::render;
@@ -29,7 +30,7 @@ const MOST: usize = 10_000;
 /// Options of `tune`.
 #[derive(Debug, Args)]
 pub(super) struct TuneArgs {
-    /// The model whose parameters are tuned: those that the rules of its schedule leave open.
+    /// The model whose parameters are tuned: those that the rules of its schedule leave open, and that matter for it.
     #[arg(required_unless_present = "space", conflicts_with = "space")]
     model: Option<PathBuf>,
     #[command(flatten)]
@@ -169,15 +170,10 @@ impl TuneArgs {
         let schedule = own.schedule.clone().unwrap_or_else(|| default.to_owned());
         let options = Options { schedule, ..options };
         let schedule = inputs.schedule(&options.schedule)?;
-        let known = inputs.book.parameters_of(schedule).map(|own| own.name.as_str());
-        let known: Vec<&str> = known.filter(|name| !set.contains_key(*name)).collect();
-        let unknown = own.parameter.iter().find(|name| !known.contains(&name.as_str()));
-        if let Some(name) = unknown.map(String::as_str).or(known.is_empty().then_some("")) {
-            return Err(vec![none_named(name, &options.schedule, &known)]);
-        }
-        let chosen = (own.parameter.as_slice(), &set);
+        let (parameters, idle) = self.parameters(&inputs, &options, schedule)?;
         let objective = Subject::objective(&inputs);
-        let (space, text) = tune::space(sources, &inputs.book, schedule, chosen, objective)?;
+        let of = (parameters.as_slice(), &set);
+        let (space, text) = tune::space(sources, &inputs.book, of, objective)?;
         if own.print_space {
             write_result(None, &format!("{text}\n"))?;
             return Ok(ExitCode::SUCCESS);
@@ -192,7 +188,42 @@ impl TuneArgs {
         let summary = Summary { default, ..summary };
         let best = summary.best().map(|best| tune::settings(&best.point)).unwrap_or_default();
         let best = best.iter().map(|(name, value)| format!("--set {name}={value}")).join(" ");
-        self.print(&summary, &output, &format!("The best: {best}\n"))
+        let idle = match idle.is_empty() {
+            true => String::new(),
+            false => format!("No rule with {} changes anything here.\n", suggest::list(idle)),
+        };
+        self.print(&summary, &output, &format!("The best: {best}\n{idle}"))
+    }
+
+    /// Returns the parameters that are tuned: those that are named, or else those that matter for the model; and the names
+    /// of those that do not.
+    fn parameters<'a>(
+        &self,
+        inputs: &'a Inputs,
+        options: &Options,
+        schedule: &'a Schedule,
+    ) -> Checked<(Vec<&'a Parameter>, Vec<&'a str>)> {
+        let named = &self.compiled.parameter;
+        let is_set = |own: &&Parameter| options.settings.contains_key(own.name.as_str());
+        let known: Vec<&Parameter> =
+            inputs.book.parameters_of(schedule).filter(|own| !is_set(own)).collect();
+        let mut names: Vec<&str> = known.iter().map(|own| own.name.as_str()).collect();
+        let unknown = named.iter().find(|name| !names.contains(&name.as_str()));
+        if let Some(name) = unknown.map(String::as_str).or(names.is_empty().then_some("")) {
+            return Err(vec![none_named(name, &options.schedule, &names)]);
+        }
+        if !named.is_empty() {
+            let is_named = |own: &&Parameter| named.iter().any(|name| own.name.as_str() == name);
+            return Ok((known.into_iter().filter(is_named).collect(), Vec::new()));
+        }
+        let parameters = tune::that_matter(inputs, options, schedule, &known)?;
+        if parameters.is_empty() {
+            let message = "no rule with a parameter changes anything for this model";
+            let help = format!("`--parameter` tunes one nevertheless: {}", suggest::list(names));
+            return Err(vec![Diagnostic::global(message).with_help(help)]);
+        }
+        names.retain(|name| parameters.iter().all(|own| own.name.as_str() != *name));
+        Ok((parameters, names))
     }
 
     /// Evaluates points until the budget is spent, and returns the result and the file that holds it.

@@ -1,5 +1,6 @@
 //! The parameters of rule files as a space, in the format that spaces are read from.
 
+use ember_compile::pipeline::{self, Case, Inputs, Options};
 use ember_language::diagnostic::{Checked, Sources};
 use ember_language::rules::{
     Known, Number, Parameter, RuleBook, Schedule, Settings, Value, Values,
@@ -7,12 +8,34 @@ use ember_language::rules::{
 use ember_tune::Space;
 use ember_values::scalar::DType;
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeSet;
 
 /// The path of the text of a space in messages.
 const PATH: &str = "<parameters>";
 
-/// Returns the space of the parameters that a schedule depends on, and its text. If `only` names some, it has these;
-/// parameters that are set stay as they are.
+/// Returns those of a schedule's parameters that matter for a model: the schedule's steps depend on them, or a rule that
+/// changes something if all parameters have their defaults.
+///
+/// # Errors
+///
+/// Fails if there is no data for the model.
+pub fn that_matter<'a>(
+    inputs: &Inputs,
+    options: &Options,
+    schedule: &Schedule,
+    parameters: &[&'a Parameter],
+) -> Checked<Vec<&'a Parameter>> {
+    let (case, _) = Case::to_rank(&inputs.model, options)?;
+    let (book, statistics) = (&inputs.book, case.statistics(inputs));
+    let goal = pipeline::goal(book, schedule);
+    let fired = pipeline::search(inputs, &statistics, options, schedule, goal, &|_| ()).fired();
+    let fired = book.rules.iter().filter(|rule| fired.contains(rule.name.as_str()));
+    let of_rules = fired.flat_map(|rule| rule.parameters.iter().copied());
+    let used: BTreeSet<_> = of_rules.chain(schedule.parameters()).collect();
+    Ok(parameters.iter().copied().filter(|own| used.contains(&own.name)).collect())
+}
+
+/// Returns the space of some parameters, and its text. Others have the values that are set, or their defaults.
 ///
 /// # Errors
 ///
@@ -20,15 +43,9 @@ const PATH: &str = "<parameters>";
 pub fn space(
     sources: &mut Sources,
     book: &RuleBook,
-    schedule: &Schedule,
-    (only, set): (&[String], &Settings),
+    (parameters, set): (&[&Parameter], &Settings),
     objective: &str,
 ) -> Checked<(Space, String)> {
-    let wanted = |own: &&Parameter| {
-        let name = own.name.as_str();
-        !set.contains_key(name) && (only.is_empty() || only.iter().any(|other| other == name))
-    };
-    let parameters: Vec<&Parameter> = book.parameters_of(schedule).filter(wanted).collect();
     let is_tuned = |name: &str| parameters.iter().any(|own| own.name.as_str() == name);
     let number = |name: &str| {
         if is_tuned(name) {
@@ -41,7 +58,7 @@ pub fn space(
         set.get(name).cloned().or_else(default)
     };
     let mut described = Map::new();
-    for own in &parameters {
+    for own in parameters {
         let mentions = |known: &&Known| names(known).contains(&own.name.as_str());
         let conditions = book.parameters.known.iter().filter(mentions);
         let conditions: Vec<String> =

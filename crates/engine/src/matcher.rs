@@ -10,7 +10,7 @@ use ember_egraph::Analysis;
 use ember_language::rebuild::try_rebuild;
 use ember_language::term::{Head, Node};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeSet;
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// A compiled left side.
@@ -22,6 +22,8 @@ pub struct Matcher {
     constants: Vec<Vec<Node>>,
     /// Operators without which the e-graph cannot contain a match.
     operators: Vec<(Head, usize)>,
+    /// Operands of nodes by their places, each the class in a register; each list is for an [`Instruction::Above`].
+    operands: Vec<Vec<(usize, usize)>>,
     /// The register of each variable, in the order of binding.
     slots: Vec<usize>,
     reach: u16,
@@ -37,8 +39,9 @@ enum Instruction {
     Constant { class: usize, constant: usize },
     /// Requires two registers to hold the same class.
     Same { class: usize, other: usize },
-    /// For each class with a node that has the class as a child: puts it into the register `out`.
-    Above { class: usize, out: usize },
+    /// For each class with a node of this operator that has some operands, one of them the class: puts it into the
+    /// register `out`.
+    Above { class: usize, head: Head, arity: usize, operands: usize, out: usize },
 }
 
 impl Instruction {
@@ -74,6 +77,7 @@ impl Compiler {
             program: Vec::new(),
             constants: Vec::new(),
             operators: Vec::new(),
+            operands: Vec::new(),
             slots: Vec::new(),
             reach: 0,
             anywhere: false,
@@ -89,25 +93,31 @@ impl Compiler {
     }
 
     /// Compiles a pattern that the class of a variable must contain as well. If the variable is not bound, its class is
-    /// searched above a bound operand of the pattern.
+    /// searched above the bound operands of the pattern.
     pub fn also(&mut self, variable: Var, pattern: &PatternAst<Node>) {
         if let Some(&register) = self.registers.get(&variable) {
             self.add(register, pattern);
             return;
         }
-        let operands = pattern.as_ref().last().map_or(&[][..], |root| root.children());
+        let Some(ENodeOrVar::ENode(node)) = pattern.as_ref().last() else { return };
         let register = |id: &Id| match &pattern[*id] {
             ENodeOrVar::Var(v) => self.registers.get(v).copied(),
             ENodeOrVar::ENode(_) => None,
         };
-        let Some(class) = operands.iter().find_map(register) else { return };
+        let places = node.children().iter().enumerate();
+        let bound: Vec<(usize, usize)> =
+            places.filter_map(|(place, id)| Some((place, register(id)?))).collect();
+        let Some(&(_, class)) = bound.first() else { return };
+        let (head, arity) = node.discriminant();
         let out = self.depths.len();
         self.depths.push(0);
         self.registers.insert(variable, out);
         self.variables.push(variable);
         self.matcher.slots.push(out);
         self.matcher.anywhere = true;
-        self.matcher.program.push(Instruction::Above { class, out });
+        let operands = self.matcher.operands.len();
+        self.matcher.operands.push(bound);
+        self.matcher.program.push(Instruction::Above { class, head, arity, operands, out });
         self.add(out, pattern);
     }
 
@@ -301,14 +311,17 @@ fn look_up<A: Analysis<Node>>(egraph: &EGraph<A>, nodes: &[Node]) -> Option<Id> 
     try_rebuild(nodes, |_, node| egraph.lookup(node))
 }
 
+/// Operands of a node by their places.
+type Operands = SmallVec<[(usize, Id); 4]>;
+
 struct Run<'a, A: Analysis<Node>, L, F> {
     egraph: &'a EGraph<A>,
     matcher: &'a Matcher,
     constants: Vec<Id>,
     registers: Vec<Id>,
     row: Vec<Id>,
-    /// The parent classes that an instruction needs, by instruction and class.
-    above: FxHashMap<(usize, Id), Rc<BTreeSet<Id>>>,
+    /// The parent classes that an instruction needs, in order, by the instruction and the operands.
+    above: FxHashMap<(usize, Operands), Rc<[Id]>>,
     level: L,
     found: F,
 }
@@ -332,25 +345,8 @@ impl<A: Analysis<Node>, L: Fn(Id) -> u16, F: FnMut(&[Id]) -> bool> Run<'_, A, L,
                         return true;
                     }
                 }
-                Instruction::Above { out, .. } => {
-                    // The class of a common term, for example 0, has many parents, few of which fit the pattern.
-                    let wanted = |id: &Id| match self.matcher.program.get(at) {
-                        Some(Instruction::Bind { head, arity, .. }) => {
-                            self.egraph.nodes()[usize::from(*id)].discriminant() == (*head, *arity)
-                        }
-                        _ => true,
-                    };
-                    let parents = match self.above.get(&(at, class)) {
-                        Some(parents) => Rc::clone(parents),
-                        None => {
-                            let parents = self.egraph[class].parents().filter(wanted);
-                            let parents = parents.map(|id| self.egraph.find(id));
-                            let parents: Rc<BTreeSet<Id>> = Rc::new(parents.collect());
-                            self.above.insert((at, class), Rc::clone(&parents));
-                            parents
-                        }
-                    };
-                    for parent in parents.iter() {
+                Instruction::Above { head, arity, operands, out, .. } => {
+                    for parent in self.parents(at, (head, arity), operands).iter() {
                         self.registers.truncate(out);
                         self.registers.push(*parent);
                         if !self.step(at, new) {
@@ -389,5 +385,31 @@ impl<A: Analysis<Node>, L: Fn(Id) -> u16, F: FnMut(&[Id]) -> bool> Run<'_, A, L,
         self.row.push(self.registers[0]);
         self.row.extend(self.matcher.slots.iter().map(|slot| self.registers[*slot]));
         (self.found)(&self.row)
+    }
+
+    /// Returns the classes, in order, with a node of an operator that has the operands that an instruction knows.
+    fn parents(&mut self, at: usize, operator: (Head, usize), operands: usize) -> Rc<[Id]> {
+        let egraph = self.egraph;
+        let operands = self.matcher.operands[operands].iter();
+        let operands: Operands =
+            operands.map(|(place, register)| (*place, self.registers[*register])).collect();
+        let parents = self.above.entry((at, operands)).or_insert_with_key(|(_, operands)| {
+            let fits = |id: &Id| {
+                let node = &egraph.nodes()[usize::from(*id)];
+                let has = |(place, class): &(usize, Id)| {
+                    egraph.find(node.children()[*place]) == *class
+                };
+                node.discriminant() == operator && operands.iter().all(has)
+            };
+            // The class of a common term, for example 0, has many parents.
+            let classes = operands.iter().map(|(_, class)| &egraph[*class]);
+            let rarest = classes.min_by_key(|class| class.parents().len());
+            let parents = rarest.into_iter().flat_map(|class| class.parents()).filter(fits);
+            let mut parents: Vec<Id> = parents.map(|id| egraph.find(id)).collect();
+            parents.sort_unstable();
+            parents.dedup();
+            parents.into()
+        });
+        Rc::clone(parents)
     }
 }
