@@ -190,7 +190,7 @@ impl TuneArgs {
         let best = best.iter().map(|(name, value)| format!("--set {name}={value}")).join(" ");
         let idle = match idle.is_empty() {
             true => String::new(),
-            false => format!("No rule with {} changes anything here.\n", suggest::list(idle)),
+            false => format!("Not tuned, since no rule with them fires: {}\n", suggest::list(idle)),
         };
         self.print(&summary, &output, &format!("The best: {best}\n{idle}"))
     }
@@ -218,7 +218,7 @@ impl TuneArgs {
         }
         let parameters = tune::that_matter(inputs, options, schedule, &known)?;
         if parameters.is_empty() {
-            let message = "no rule with a parameter changes anything for this model";
+            let message = "no rule with a parameter fires for this model";
             let help = format!("`--parameter` tunes one nevertheless: {}", suggest::list(names));
             return Err(vec![Diagnostic::global(message).with_help(help)]);
         }

@@ -396,9 +396,8 @@ impl<A: Analysis<Node>, L: Fn(Id) -> u16, F: FnMut(&[Id]) -> bool> Run<'_, A, L,
         let parents = self.above.entry((at, operands)).or_insert_with_key(|(_, operands)| {
             let fits = |id: &Id| {
                 let node = &egraph.nodes()[usize::from(*id)];
-                let has = |(place, class): &(usize, Id)| {
-                    egraph.find(node.children()[*place]) == *class
-                };
+                let has =
+                    |(place, class): &(usize, Id)| egraph.find(node.children()[*place]) == *class;
                 node.discriminant() == operator && operands.iter().all(has)
             };
             // The class of a common term, for example 0, has many parents.

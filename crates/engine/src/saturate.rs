@@ -165,9 +165,10 @@ impl RuleReport {
         self.time.0 += other.time.0;
     }
 
-    /// Returns true if the rule changed anything.
+    /// Returns true if the rule was applied and changed anything. The numbers in its conditions, which are added before it
+    /// is applied, do not count.
     pub fn fired(&self) -> bool {
-        self.unions > 0 || self.nodes > 0
+        self.applications > 0 && (self.unions > 0 || self.nodes > 0)
     }
 }
 
