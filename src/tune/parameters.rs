@@ -1,4 +1,4 @@
-//! The parameters of rule files as a space, in the format that spaces are read from.
+//! The parameters of rule files: which of them matter for a model, and their space in the format that spaces are read from.
 
 use ember_compile::pipeline::{self, Case, Inputs, Options};
 use ember_language::diagnostic::{Checked, Sources};
@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 /// The path of the text of a space in messages.
 const PATH: &str = "<parameters>";
 
-/// Returns those of a schedule's parameters that matter for a model: the schedule's steps depend on them, or a rule that
-/// changes something if all parameters have their defaults.
+/// Returns those of a schedule's parameters that matter for a model: the schedule's steps depend on them, or a rule does
+/// that fires with the values that are set, and the defaults of the others.
 ///
 /// # Errors
 ///

@@ -22,7 +22,7 @@ pub struct Matcher {
     constants: Vec<Vec<Node>>,
     /// Operators without which the e-graph cannot contain a match.
     operators: Vec<(Head, usize)>,
-    /// Operands of nodes by their places, each the class in a register; each list is for an [`Instruction::Above`].
+    /// Lists of operands, each for an [`Instruction::Above`]: the place in the node, and the register that holds the class.
     operands: Vec<Vec<(usize, usize)>>,
     /// The register of each variable, in the order of binding.
     slots: Vec<usize>,
@@ -39,8 +39,8 @@ enum Instruction {
     Constant { class: usize, constant: usize },
     /// Requires two registers to hold the same class.
     Same { class: usize, other: usize },
-    /// For each class with a node of this operator that has some operands, one of them the class: puts it into the
-    /// register `out`.
+    /// For each class with a node of this operator that has the operands of a list, whose index is `operands`: puts it into
+    /// the register `out`. The class is the first of these operands.
     Above { class: usize, head: Head, arity: usize, operands: usize, out: usize },
 }
 
