@@ -21,7 +21,7 @@ impl Interpreter {
         match block {
             Block::Whole => self.matmul(at, [out, a, b], transposed, None),
             Block::Rows(rows) => {
-                let rows = self.rows(rows)?;
+                let rows = self.side(rows)?;
                 self.matmul(at, [out, a, b], transposed, Some(rows))
             }
             Block::Columns(first) => {
@@ -31,14 +31,16 @@ impl Interpreter {
             Block::Added(first) => {
                 let first = self.index(first)?;
                 let ([rows, _], [depth, _]) = (self.matrix(out)?, self.matrix(b)?);
-                self.added(at, [out, a, b], 0..rows, (first, 0..depth))
+                let [_, columns] = self.matrix(b)?;
+                self.added(at, [out, a, b], [0..rows, 0..columns], (first, 0..depth))
             }
-            Block::Part(rows, depth) => {
-                let (rows, depth) = (self.rows(rows)?, self.rows(depth)?);
-                let ([_, left], [right, _]) = (self.matrix(a)?, self.matrix(b)?);
+            Block::Part { rows, depth, columns } => {
+                let (rows, depth) = (self.side(rows)?, self.side(depth)?);
+                let ([_, left], [right, all]) = (self.matrix(a)?, self.matrix(b)?);
+                let columns = columns.map_or(Ok(0..all), |columns| self.side(columns))?;
                 self.agree([left], [right])?;
-                self.reaches(out, &rows)?;
-                self.added(at, [out, a, b], rows, (0, depth))
+                self.reaches(out, [&rows, &columns])?;
+                self.added(at, [out, a, b], [rows, columns], (0, depth))
             }
         }
     }
@@ -86,26 +88,26 @@ impl Interpreter {
         })
     }
 
-    /// Adds to some rows of `out` the products of `a` and the rows `depth` of `b`, in their order; the columns of `a` are
-    /// `first` further.
+    /// Adds to some rows and columns of `out` the products of `a` and the rows `depth` of `b`, in their order; the columns of
+    /// `a` are `first` further.
     fn added(
         &mut self,
         at: At,
         [out, a, b]: [At; 3],
-        rows: Range<i64>,
+        [rows, columns]: [Range<i64>; 2],
         (first, depth): (i64, Range<i64>),
     ) -> Result<(), Fault> {
         let (to, left, right) = (self.place(out)?, self.place(a)?, self.place(b)?);
-        let [extents, [height, _], [_, columns]] =
+        let [extents, [height, _], [_, width]] =
             [self.matrix(out)?, self.matrix(a)?, self.matrix(b)?];
-        self.agree(extents, [height, columns])?;
+        self.agree(extents, [height, width])?;
         let element = |this: &mut Self, place, index: [i64; 2]| {
             let row = this.within(place, Scalar::I64(index[0]))?;
             this.within(row, Scalar::I64(index[1]))
         };
         let mut sums: Vec<(Place, Scalar)> = Vec::new();
         self.each_index(&extents, |this, index| {
-            if !rows.contains(&index[0]) {
+            if !(rows.contains(&index[0]) && columns.contains(&index[1])) {
                 return Ok(());
             }
             let place = element(this, to, [index[0], index[1]])?;
@@ -138,20 +140,24 @@ impl Interpreter {
         Err(Error::Shape { expected: expected.to_vec(), found: found.to_vec() }.into())
     }
 
-    /// Evaluates the number of rows, their bound and the first to the range of rows.
-    fn rows(&mut self, [count, hi, first]: [At; 3]) -> Result<Range<i64>, Fault> {
+    /// Evaluates the number of rows or columns, their bound and the first to their range.
+    fn side(&mut self, [count, hi, first]: [At; 3]) -> Result<Range<i64>, Fault> {
         let [count, hi, first] = [self.scalar(count)?, self.scalar(hi)?, self.scalar(first)?];
         let [count, hi, first] = [self.integer(count)?, self.integer(hi)?, self.integer(first)?];
         Ok(first..first.saturating_add(count).min(hi))
     }
 
-    /// Checks that rows are those of an output: one outside faults, or is open memory, as any index is.
-    fn reaches(&mut self, out: At, rows: &Range<i64>) -> Result<(), Fault> {
-        let (to, extents) = (self.place(out)?, self.extents(out)?);
-        let extent = extents.first().copied().unwrap_or(0);
-        if !rows.is_empty() && (rows.start < 0 || rows.end > extent) {
-            let outside = if rows.start < 0 { rows.start } else { rows.end - 1 };
-            self.within(to, Scalar::I64(outside))?;
+    /// Checks that rows are those of an output, and so its columns if they are given: what is outside faults, or is open
+    /// memory, as any index is.
+    fn reaches<const N: usize>(&mut self, out: At, block: [&Range<i64>; N]) -> Result<(), Fault> {
+        let (mut to, extents) = (self.place(out)?, self.extents(out)?);
+        if block.iter().any(|side| side.is_empty()) {
+            return Ok(());
+        }
+        for (side, extent) in block.into_iter().zip(extents) {
+            let inside = 0 <= side.start && side.end <= extent;
+            let farthest = if inside || side.start < 0 { side.start } else { side.end - 1 };
+            to = self.within(to, Scalar::I64(farthest))?;
         }
         Ok(())
     }
@@ -170,7 +176,7 @@ impl Interpreter {
         let product = self.product_of(at, [a, b], transposed)?;
         let mut products: Vec<(Place, Scalar)> = Vec::new();
         if let Some(rows) = &rows {
-            self.reaches(out, rows)?;
+            self.reaches(out, [rows])?;
         }
         let Some((columns, above)) = extents.split_last() else { return Ok(()) };
         self.each_index(above, |this, row| {

@@ -50,7 +50,7 @@ impl Model<'_> {
             let result = placed(out.summary, &place_of_result(out, block));
             match block {
                 // What is added up stays in the caches until it is finished.
-                Block::Added(_) | Block::Part(..) => {
+                Block::Added(_) | Block::Part { .. } => {
                     summary.chain(&result.variables(), written);
                 }
                 _ => {
@@ -93,11 +93,16 @@ impl Model<'_> {
             }
             Block::Columns(_) => Size { columns: *self.extents(b)?.first()?, ..whole },
             Block::Added(_) => Size { depth: *self.extents(b)?.first()?, ..whole },
-            Block::Part([count, ..], [deep, ..]) => {
+            Block::Part { rows: [count, ..], depth: [deep, ..], columns: some } => {
                 let most = |all: f64, of: Operand<'_>| {
                     term.number(of.id).map_or(all, |count| all.min(count as f64))
                 };
-                Size { rows: most(rows, count), depth: most(whole.depth, deep), ..whole }
+                Size {
+                    rows: most(rows, count),
+                    depth: most(whole.depth, deep),
+                    columns: some.map_or(columns, |[wide, ..]| most(columns, wide)),
+                    ..whole
+                }
             }
         };
         Some(size)
@@ -155,9 +160,12 @@ fn placed(of: &Summary, place: &[&Summary]) -> Summary {
 fn place_of_result<'a>(out: Operand<'a>, block: Block<Operand<'a>>) -> Vec<&'a Summary> {
     match block {
         Block::Whole | Block::Added(_) => vec![out.summary],
-        Block::Rows([_, _, first]) | Block::Columns(first) | Block::Part([_, _, first], _) => {
-            vec![out.summary, first.summary]
-        }
+        Block::Rows([_, _, first]) | Block::Columns(first) => vec![out.summary, first.summary],
+        Block::Part { rows: [_, _, row], columns, .. } => [out, row]
+            .into_iter()
+            .chain(columns.map(|[.., left]| left))
+            .map(|x| x.summary)
+            .collect(),
     }
 }
 
@@ -166,14 +174,18 @@ fn place_of_first<'a>(a: Operand<'a>, block: Block<Operand<'a>>) -> Vec<&'a Summ
     match block {
         Block::Whole | Block::Columns(_) => vec![a.summary],
         Block::Rows([_, _, first]) | Block::Added(first) => vec![a.summary, first.summary],
-        Block::Part([_, _, row], [_, _, from]) => vec![a.summary, row.summary, from.summary],
+        Block::Part { rows: [_, _, row], depth: [_, _, from], .. } => {
+            vec![a.summary, row.summary, from.summary]
+        }
     }
 }
 
 /// Returns the terms that the place of a product's second factor depends on.
 fn place_of_second<'a>(b: Operand<'a>, block: Block<Operand<'a>>) -> Vec<&'a Summary> {
     match block {
-        Block::Part(_, [_, _, from]) => vec![b.summary, from.summary],
+        Block::Part { depth: [_, _, from], columns, .. } => {
+            [b, from].into_iter().chain(columns.map(|[.., left]| left)).map(|x| x.summary).collect()
+        }
         _ => vec![b.summary],
     }
 }

@@ -53,13 +53,13 @@ impl Lowering<'_> {
                     Block::Rows(rows) => self.rows(id, rows, [&mut out, &mut a])?,
                     Block::Columns(first) => self.columns(id, first, &mut out, &b)?,
                     Block::Added(first) => self.columns(id, first, &mut a, &b)?,
-                    Block::Part(rows, depth) => {
-                        self.rows(id, rows, [&mut out])?;
+                    Block::Part { rows, depth, columns } => {
+                        self.part(id, [Some(rows), columns], &mut out)?;
                         self.part(id, [Some(rows), Some(depth)], &mut a)?;
-                        self.part(id, [Some(depth), None], &mut b)?;
+                        self.part(id, [Some(depth), columns], &mut b)?;
                     }
                 }
-                let adds = matches!(block, Block::Added(_) | Block::Part(..));
+                let adds = matches!(block, Block::Added(_) | Block::Part { .. });
                 self.block.push(Stmt::Matmul { out, a, b, transposed, adds });
                 Ok(())
             }

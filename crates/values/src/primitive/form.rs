@@ -250,9 +250,16 @@ over_operands! {
         /// The product of the columns of the first matrix from this one on, as many as the second has rows, added to the
         /// output.
         Added(first: T),
-        /// The product of some rows of the first matrix and all of the second, folded over a part of the depth alone and added
-        /// to the output: of the rows and of the depth the number, the bound that they stay below, and the first.
-        Part(rows: [T; 3], depth: [T; 3]),
+        /// The product of some rows of the first matrix and some columns of the second, or all of them, folded over a part of
+        /// the depth alone and added to the output: of each the number, the bound that they stay below, and the first.
+        Part {
+            /// The rows.
+            rows: [T; 3],
+            /// The part of the depth.
+            depth: [T; 3],
+            /// The columns; all of them if there are none here.
+            columns: Option<[T; 3]>,
+        },
     }
 
     /// A part of a tensor.

@@ -88,6 +88,18 @@ impl<T> Over<T> for Option<T> {
     }
 }
 
+impl<T> Over<T> for Option<[T; 3]> {
+    type To<U> = Option<[U; 3]>;
+
+    #[inline]
+    fn over<U>(self, of: &impl Fn(T) -> Option<U>) -> Option<Option<[U; 3]>> {
+        match self {
+            None => Some(None),
+            Some(operands) => operands.over(of).map(Some),
+        }
+    }
+}
+
 impl<T> Over<T> for Option<Early<T>> {
     type To<U> = Option<Early<U>>;
 

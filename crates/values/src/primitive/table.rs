@@ -68,6 +68,11 @@ const fn product(transposed: bool, block: Block<&'static str>) -> Form<&'static 
     Form::Product { out: "out", factors: ["a", "b"], block, transposed }
 }
 
+/// The block of a product over a part of the depth, with all columns or some.
+const fn part(columns: Option<[&'static str; 3]>) -> Block<&'static str> {
+    Block::Part { rows: ["count", "hi", "first"], depth: ["deep", "end", "from"], columns }
+}
+
 /// The form of a statement that writes a tensor.
 const fn output(part: Part<&'static str>) -> Form<&'static str> {
     Form::Output { to: "to", part, from: "from" }
@@ -225,10 +230,15 @@ primitives! {
         asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2"), ("first", "i64 scalar")];
 
     "matmul-part" "some rows of a product of matrices over a part of the depth, added to others":
-        form: product(false, Block::Part(["count", "hi", "first"], ["deep", "end", "from"])),
+        form: product(false, part(None)),
         operands: &["out", "a", "b", "count", "hi", "first", "deep", "end", "from"],
         literals: &["count", "deep"], reads: &["out", "a", "b"], writes: &["out"], price: Price::Operation,
         asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2"), ("hi", "i64 scalar"), ("first", "i64 scalar"), ("end", "i64 scalar"), ("from", "i64 scalar")];
+    "matmul-block" "some rows and columns of a product of matrices over a part of the depth, added to others":
+        form: product(false, part(Some(["wide", "edge", "left"]))),
+        operands: &["out", "a", "b", "count", "hi", "first", "deep", "end", "from", "wide", "edge", "left"],
+        literals: &["count", "deep", "wide"], reads: &["out", "a", "b"], writes: &["out"], price: Price::Operation,
+        asks: &[("out", "scalar 2"), ("a", "scalar 2"), ("b", "scalar 2"), ("hi", "i64 scalar"), ("first", "i64 scalar"), ("end", "i64 scalar"), ("from", "i64 scalar"), ("edge", "i64 scalar"), ("left", "i64 scalar")];
 
     // Terms in another environment or store.
     "vec" "lane by lane, in order":

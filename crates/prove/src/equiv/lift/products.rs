@@ -53,7 +53,7 @@ impl Lift<'_> {
         Ok(self.make().product(at, [left, right], false, Block::Rows([count, hi, first])))
     }
 
-    /// Returns the statement of a product of some rows over a part of the depth, which is added.
+    /// Returns the statement of a product of some rows, and some columns or all, over a part of the depth, which is added.
     fn part(&mut self, [out, a, b]: [&Addr<Expr>; 3]) -> Result<Id, NoStatement> {
         let block = |of: &Addr<Expr>, sides| {
             let shape = &self.program.tensors[of.tensor.index()].shape;
@@ -64,17 +64,25 @@ impl Lift<'_> {
         };
         let rows = Side { run: rows.clone(), first: row.clone() };
         let depth = Side { run: depth.clone(), first: from.clone() };
-        let is_part = block(out, [Some(rows.clone()), None])
-            && block(a, [Some(rows.clone()), Some(depth.clone())])
-            && block(b, [Some(depth.clone()), None]);
-        if !is_part {
+        let some = b.lanes.as_ref().zip(b.index.get(1));
+        let some = some.map(|(run, left)| Side { run: run.clone(), first: left.clone() });
+        let has_columns = |columns: &Option<Side>| {
+            block(out, [Some(rows.clone()), columns.clone()])
+                && block(b, [Some(depth.clone()), columns.clone()])
+        };
+        // All columns are a block of some, too, whose number is that of the matrix.
+        let Some(columns) = [None, some].into_iter().find(has_columns) else {
+            return Err(NoStatement::Blocks);
+        };
+        if !block(a, [Some(rows.clone()), Some(depth.clone())]) {
             return Err(NoStatement::Blocks);
         }
         let [at, left, right] =
             [(out, true), (a, false), (b, false)].map(|(of, to)| self.tensor(of.tensor, to));
         let rows = self.side(&rows)?;
         let depth = self.side(&depth)?;
-        Ok(self.make().product(at, [left, right], false, Block::Part(rows, depth)))
+        let columns = columns.map(|columns| self.side(&columns)).transpose()?;
+        Ok(self.make().product(at, [left, right], false, Block::Part { rows, depth, columns }))
     }
 
     /// Returns the number of rows or columns, the bound that they stay below, and the first.
