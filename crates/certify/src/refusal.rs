@@ -85,6 +85,8 @@ pub enum Refusal {
     EmptyList,
     #[error("a word was expected")]
     NoWord,
+    #[error("`{0}` cannot be applied")]
+    NotApplicable(String),
     #[error("`{0}` is not known")]
     NotKnown(String),
     #[error("not checkable: `{0}`")]

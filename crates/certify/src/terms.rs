@@ -80,6 +80,11 @@ impl Checker<'_> {
         let items = text.list().unwrap_or(std::slice::from_ref(text));
         let (first, items) = items.split_first().ok_or(Refusal::EmptyList)?;
         let name = first.atom().ok_or(Refusal::NoWord)?;
+        // Parentheses without operands are around an operator: no reader of programs takes them around a number.
+        let alone = text.list().is_some() && items.is_empty();
+        if alone && self.rules.table().get(name.into(), 0).is_none() {
+            return Err(Refusal::NotApplicable(name.to_owned()));
+        }
         let operands = items.iter().map(|item| deeper(|| self.read(item, means)));
         let operands: Vec<T> = operands.collect::<Result<_, _>>()?;
         if let Some(bounds) = self.bounds(name, &operands) {

@@ -181,10 +181,11 @@ impl Checker<'_> {
     }
 }
 
-/// Returns true if a word may be the name of a tensor or of a size.
+/// Returns true if a word may be the name of a tensor or of a size, and is no number, as `nan` is.
 pub(super) fn is_name(name: &str) -> bool {
     let mut letters = name.chars();
-    letters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+    name.parse::<f64>().is_err()
+        && letters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
         && letters.all(|c| c.is_alphanumeric() || "_-.'".contains(c))
 }
 
