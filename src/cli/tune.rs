@@ -170,7 +170,7 @@ impl TuneArgs {
         let schedule = own.schedule.clone().unwrap_or_else(|| default.to_owned());
         let options = Options { schedule, ..options };
         let schedule = inputs.schedule(&options.schedule)?;
-        let (parameters, idle) = self.parameters(&inputs, &options, schedule)?;
+        let (parameters, untuned) = self.parameters(&inputs, &options, schedule)?;
         let objective = Subject::objective(&inputs);
         let of = (parameters.as_slice(), &set);
         let (space, text) = tune::space(sources, &inputs.book, of, objective)?;
@@ -185,14 +185,9 @@ impl TuneArgs {
         let evaluate =
             |point: &Point| subject.evaluate(sources, tune::settings(&tuned.space.write(point)));
         let (summary, output) = self.tuned(&tuned, line, evaluate)?;
-        let summary = Summary { default, ..summary };
-        let best = summary.best().map(|best| tune::settings(&best.point)).unwrap_or_default();
-        let best = best.iter().map(|(name, value)| format!("--set {name}={value}")).join(" ");
-        let idle = match idle.is_empty() {
-            true => String::new(),
-            false => format!("Not tuned, since no rule with them fires: {}\n", suggest::list(idle)),
-        };
-        self.print(&summary, &output, &format!("The best: {best}\n{idle}"))
+        let untuned: Vec<String> = untuned.into_iter().map(str::to_owned).collect();
+        let summary = Summary { default, untuned, ..summary };
+        self.print(&summary, &output, &advice(&summary))
     }
 
     /// Returns the parameters that are tuned: those that are named, or else those that matter for the model; and the names
@@ -268,6 +263,26 @@ impl TuneArgs {
         write_result(None, &text)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Returns the lines that say how to compile the model with the best point, and which parameters have none.
+fn advice(summary: &Summary) -> String {
+    let best = summary.best();
+    let mut text = match best.and_then(|best| best.value).zip(summary.default) {
+        Some((value, default)) if default <= value => {
+            "No point is better than the defaults.\n".to_owned()
+        }
+        _ => {
+            let best = best.map(|best| tune::settings(&best.point)).unwrap_or_default();
+            let best = best.iter().map(|(name, value)| format!("--set {name}={value}")).join(" ");
+            format!("The best: {best}\n")
+        }
+    };
+    if !summary.untuned.is_empty() {
+        let untuned = suggest::list(summary.untuned.iter().map(String::as_str));
+        text += &format!("Not tuned, since no rule with them fires: {untuned}\n");
+    }
+    text
 }
 
 /// The error for a parameter that a schedule does not leave open, or for a schedule that leaves none open.

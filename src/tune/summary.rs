@@ -28,6 +28,9 @@ pub struct Summary {
     /// The result of the parameters' defaults, if what is tuned is a model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<f64>,
+    /// The parameters that are not tuned, since no rule with them fires for the model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub untuned: Vec<String>,
     /// The number of points that meet the conditions, if it is known.
     pub points: Option<u64>,
     /// Every evaluation, in order.
@@ -75,6 +78,7 @@ impl Summary {
             parameters: space.parameters.iter().map(|own| own.name.clone()).collect(),
             objective: space.objective.clone(),
             default: None,
+            untuned: Vec::new(),
             method: format!("{method:?}").to_lowercase(),
             seed,
             points: space.size(),

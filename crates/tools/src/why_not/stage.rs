@@ -41,7 +41,7 @@ impl<'a> Subject<'a> {
 
     /// Returns true if the rule changed anything in a run: it found an equality, or removed what it matched.
     pub fn changed(&self, report: &RuleReport) -> bool {
-        report.applications > 0 && (report.fired() || self.compiled().subsume)
+        report.fired() || report.applications > 0 && self.compiled().subsume
     }
 
     pub fn answer(&self, cause: Cause, verdict: String) -> Answer {
