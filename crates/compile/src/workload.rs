@@ -54,18 +54,15 @@ impl<'a> Statistics<'a> {
                 lengths.insert(in_terms(offsets), Lengths::of(&own.collect::<Vec<i64>>()));
             }
         }
-        let (past_l1, uneven, trips) = Default::default();
+        let (uneven, trips) = Default::default();
+        let past_l1 = past(machine.l1.bytes);
         Statistics { store, first_touch, past_l1, past_l2, lengths, uneven, trips }
     }
 
-    /// Adds the statistics by which no choice is made, those of estimates of finished programs: of the core's first cache, and
-    /// of the stretches in which lookups miss.
+    /// Adds the statistics by which no choice is made, those of estimates of finished programs: of the stretches in which
+    /// lookups miss.
     pub fn of_finished(self, model: &Model, instance: &Instance, machine: &Machine) -> Self {
-        Statistics {
-            past_l1: past_cache(model, instance, machine, machine.l1.bytes),
-            uneven: uneven(model, instance, machine),
-            ..self
-        }
+        Statistics { uneven: uneven(model, instance, machine), ..self }
     }
 
     /// Returns the statistics of a store without further knowledge: every load is the first to touch its line.

@@ -200,12 +200,6 @@ impl Model<'_> {
         Cost { missed: lines * misses, l2_bytes, llc_bytes, ..Cost::default() }
     }
 
-    /// Returns the share of an address' lines that the core's first cache does not hold; all of them if that is not known.
-    pub(super) fn past_l1(&self, address: &Summary) -> f64 {
-        let known = || self.workload.past_l1.get(&address.tensor?).copied();
-        if self.is_finished_program() { known().unwrap_or(1.0) } else { 1.0 }
-    }
-
     /// Prices statements one after the other. What one of them writes, the next one finds in the last-level cache, if not
     /// much passes it meanwhile. If no loop encloses them, a unit with nothing to do in one of them cannot begin another.
     pub(super) fn sequence(&self, parts: &[&Summary]) -> Option<Summary> {

@@ -47,8 +47,7 @@ pub struct Workload {
     pub trips: FxHashMap<Id, f64>,
     /// The share of line requests that touch a line for the first time, by tensor name in terms.
     pub first_touch: FxHashMap<Symbol, f64>,
-    /// The share of line requests that the core's first cache could not serve, by tensor name in terms; for finished
-    /// programs.
+    /// The share of line requests that the core's first cache could not serve, by tensor name in terms.
     pub past_l1: FxHashMap<Symbol, f64>,
     /// The share of line requests that the core's L2 could not serve if all went through it, by tensor name in terms.
     pub past_l2: FxHashMap<Symbol, f64>,
@@ -85,7 +84,8 @@ pub enum Fetches {
     Shared,
     /// Each evaluation pays for all of them, and the execute unit waits for those that nothing announces.
     Waited,
-    /// Each evaluation pays for all of them, and only vectors are prefetched: numbers pass the queue.
+    /// Each evaluation pays for all of them, and only vectors are prefetched: numbers pass the queue. The core's first cache
+    /// holds the vectors that it would hold if nothing else passed it.
     Vectors,
 }
 
@@ -330,6 +330,15 @@ impl Model<'_> {
             }
             (passed.cost, passed.kept) = (passed.cost * times, passed.kept * times);
         }
+    }
+
+    /// Returns the share of an address' lines that the core's first cache does not hold; all of them if that is not known.
+    /// Choices know it by one price of prefetches alone: what else passes that cache is known of finished programs only, so
+    /// that programs by both estimates are candidates.
+    pub(super) fn past_l1(&self, address: &Summary) -> f64 {
+        let ignored = self.pricing == Pricing::Choice && self.fetches != Fetches::Vectors;
+        let known = || self.workload.past_l1.get(&address.tensor?).copied();
+        if ignored { 1.0 } else { known().unwrap_or(1.0) }
     }
 
     /// Adds the stream by which the access unit prefetches an address to the streams that a node uses.
