@@ -1,7 +1,7 @@
 //! The cost of statements and values of the execute unit, or of the only core in a coupled program.
 
 use super::access::moves;
-use super::summary::Load;
+use super::summary::{Load, identity};
 use super::term::{Operand, Priced};
 use super::{Cost, Fetches, Goal, Model, Pricing, Summary};
 use ember_analysis::effects::variable_key;
@@ -198,6 +198,11 @@ impl Model<'_> {
         (summary.element, summary.lanes) = (address.element, address.lanes);
         self.reach(&mut summary, address);
         self.prefetch(term, ahead, &mut summary);
+        // Programs that prefetch vectors of other tensors are of other kinds, so that the simulator sees both: whether a vector
+        // that an outer loop uses is prefetched or passes the queue hardly changes an estimate.
+        if self.fetches == Fetches::Vectors {
+            summary.loops = identity(&(address.tensor, summary.loops));
+        }
         Some(summary)
     }
 

@@ -209,7 +209,8 @@ pub struct Summary {
     pub key: u64,
     /// The number of nodes as a tree, which breaks ties in favour of the shorter term.
     pub size: f64,
-    /// The identity of the inner loops in their order. Terms with the same loops access memory in the same order.
+    /// The identity of the inner loops in their order, and of the tensors that are prefetched if that makes a difference of
+    /// kind. Terms with the same loops access memory in the same order.
     pub loops: u64,
     /// The cost of one evaluation, without the streams below.
     pub cost: Cost,
