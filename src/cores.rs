@@ -1,6 +1,7 @@
 //! The `cores` command: a program on several cores that divide its rows and meet where layers exchange some, by number of
 //! cores and by way to divide rows, beside the bound of so many cores.
 
+mod balance;
 mod columns;
 mod cut;
 mod lookups;
@@ -21,7 +22,8 @@ use ember_targets::dlc::Program;
 use ember_targets::machine::Machine;
 use itertools::Itertools;
 use phases::Ways;
-use plan::{Pieces, Plan};
+use plan::{Key, Pieces, Plan};
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -78,7 +80,8 @@ pub(crate) struct Divided {
     pub(crate) split: String,
     /// The share of memory that its program was chosen for.
     pub(crate) program_for: String,
-    /// The cycles to expect, from those of one core and the lookups of the core that has the most.
+    /// The cycles to expect, from those of one core and the lookups of the core that has the most; if borders were moved,
+    /// from those of the cores before.
     pub(crate) estimated_cycles: u64,
     /// Cycles from the start to the last result of the last core: the makespan; `null` if a run did not end.
     pub(crate) cycles: Option<u64>,
@@ -152,22 +155,23 @@ pub(crate) fn run(
     let work = Work::of(inputs, &case, &rows, &pieces);
     let owned = plan::owned(programs, (&rows, &case.instance), machine.dram.line_bytes)?;
     let cuts = pieces.cuts(inputs, &case, &rows, &owned, (cores, splits))?;
-    let planned: Vec<Plan<'_>> = (cores.iter())
+    let mut planned: Vec<Plan<'_>> = (cores.iter())
         .flat_map(|cores| plan::plans(inputs, &rows, (&owned, &cuts, &pieces), (*cores, splits)))
         .collect();
+    let run = |plan: &Plan<'_>| simulate(plan, &rows, machine, (&case, options), &programs.adder);
     // Several splits may be the same, such as those by rows and by lookups if each row has equally many.
     let distinct: Vec<&Plan<'_>> = planned.iter().unique_by(|plan| plan.key()).collect();
-    let judged =
-        |plan: &&Plan<'_>| simulate(plan, &rows, machine, (&case, options), &programs.adder);
-    let runs: Vec<Judged> = threads::map(&distinct, judged).into_iter().collect::<Checked<_>>()?;
-    let one = runs.first().and_then(|run| Some(run.together.as_ref()?.outcome.stats.cycles));
+    let mut runs = judge(&distinct, run)?;
+    if splits.contains(&Split::Balanced) {
+        balance::balance(&mut planned, &mut runs, (&inputs.model, &rows, &case), run)?;
+    }
+    let one = planned.first().and_then(|plan| runs[&plan.key()].cycles());
     let bound_of_one = work.bound(machine, 1).0;
 
     let mut counts: Vec<Count> = Vec::new();
     for plan in &planned {
         let n = plan.cores;
         let (bound, by) = work.bound(machine, n);
-        let run = distinct.iter().position(|other| other.key() == plan.key());
         let bound_efficiency = bound_of_one as f64 / (n * bound.max(1)) as f64;
         let mut divided = Divided {
             split: plan.split.name().to_owned(),
@@ -177,10 +181,10 @@ pub(crate) fn run(
             parts: plan.division.parts.len(),
             ..Divided::default()
         };
-        if let Some(run) = run.map(|at| &runs[at]) {
+        if let Some(run) = runs.get(&plan.key()) {
             divided.measure(run, machine, (n, one), (bound, bound_efficiency));
         }
-        match counts.last_mut().filter(|count| count.cores == n) {
+        match counts.iter_mut().find(|count| count.cores == n) {
             Some(count) => count.add(divided),
             None => counts.push(Count {
                 cores: n,
@@ -267,6 +271,22 @@ struct Judged {
     mismatch: Option<String>,
 }
 
+impl Judged {
+    /// Returns the cycles of a run that has ended.
+    fn cycles(&self) -> Option<u64> {
+        Some(self.together.as_ref()?.outcome.stats.cycles)
+    }
+}
+
+/// Runs plans.
+fn judge(
+    plans: &[&Plan<'_>],
+    run: impl Fn(&Plan<'_>) -> Checked<Judged> + Sync,
+) -> Checked<FxHashMap<Key, Judged>> {
+    let judged = |plan: &&Plan<'_>| Ok((plan.key(), run(plan)?));
+    threads::map(plans, judged).into_iter().collect()
+}
+
 fn simulate(
     plan: &Plan<'_>,
     rows: &Rows,
@@ -275,7 +295,7 @@ fn simulate(
     adder: &Program,
 ) -> Checked<Judged> {
     let (program, division) = (&plan.own.candidate.program, &plan.division);
-    let bound = match plan.cut {
+    let bound = match &plan.cut {
         Some(cut) => cut.bindings(program).map_err(Failure::Input),
         None => case.bindings(program),
     };
@@ -284,7 +304,7 @@ fn simulate(
         Err(Failure::Input(errors)) => return Err(errors),
         Err(failure) => return Ok(Judged { together: None, mismatch: Some(failure.to_string()) }),
     };
-    let cut = plan.cut.map(|cut| (cut, cut.adder(adder)));
+    let cut = plan.cut.as_ref().map(|cut| (cut, cut.adder(adder)));
     let mut phases = plan.phases.divided(division, rows, data);
     phases.extend(cut.iter().map(|(cut, adder)| cut.phase(adder, plan.cores)));
     let run =
@@ -343,9 +363,12 @@ impl Work {
     /// Returns the cycles to expect of a plan, given those of one core for all columns: the bound, or what the core with
     /// the most work needs if it is as fast as that one; and the start of each of its parts after the first.
     fn estimate(&self, machine: &Machine, rows: &Rows, plan: &Plan<'_>, one: u64) -> u64 {
-        let Plan { cores, division, .. } = plan;
+        let Plan { cores, division, expected, .. } = plan;
+        if let Some(expected) = expected {
+            return *expected;
+        }
         let one = plan.own.candidate.cycles.unwrap_or(one);
-        let (share, parts) = match plan.cut {
+        let (share, parts) = match &plan.cut {
             Some(_) => (1.0 / *cores as f64, 2),
             None if plan.phases.ways != Ways::default() => {
                 (1.0 / *cores as f64, 1 + plan.barriers())

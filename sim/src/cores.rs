@@ -26,9 +26,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The number of cycles that a core may run past the one behind it, so that turns are not too short. Shared resources are
-/// calendars, which admit requests out of order.
-const TURN: u64 = 128;
+/// The number of cycles that a core may run past the one behind it, so that turns are not too short. Shared resources admit
+/// requests out of order; but the more cores are ahead, the later is the slot that the last one gets of what all of them fill.
+const TURN: u64 = 16;
 
 /// The result of several cores.
 #[derive(Clone, Debug)]
@@ -51,6 +51,8 @@ pub struct CoreRun {
     pub end: u64,
     /// The cycles from its last result before each barrier to the barrier's end.
     pub waited: u64,
+    /// Of these, the cycles in which it wrote back what others may read.
+    pub released: u64,
 }
 
 /// The halves of a program, compiled for one part.
@@ -353,8 +355,10 @@ impl<'a> Cluster<'a> {
     fn meet(&mut self, stage: &Stage<'_>) {
         let mut last = 0;
         for (core, memory) in &mut self.memories {
-            let arrived = memory.release(self.ran[*core].end, &stage.written) + self.access;
-            last = last.max(arrived);
+            let ran = &mut self.ran[*core];
+            let released = memory.release(ran.end, &stage.written);
+            ran.released += released - ran.end;
+            last = last.max(released + self.access);
             memory.signal();
             memory.signal();
         }

@@ -275,7 +275,7 @@ impl Sim<'_> {
             if first > until {
                 return Ok(Some(first));
             }
-            self.horizon = second.min(until).saturating_add(SLACK);
+            self.horizon = second.saturating_add(SLACK).min(until);
             if actor == self.execute_id() {
                 self.execute()?;
             } else if actor == self.marshaller_id() {

@@ -19,6 +19,10 @@ use itertools::Itertools;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// A row at a border is cut if it is more than such a part of a core's work: that costs the start of a program for its second
+/// piece, and the border of a row that is not cut may be off by half of it.
+const PARTS: u64 = 16;
+
 /// The program that adds pieces, among the shipped files.
 pub(crate) const ADDER: &str = "programs/cores/add_pieces.dlc";
 
@@ -29,6 +33,8 @@ pub(super) struct Cut {
     instance: Instance,
     /// The pieces of each core, and the rows.
     pub(super) division: Division,
+    /// The work before the pieces of each core, and all work.
+    pub(super) borders: Vec<u64>,
     /// The rows that are cut, and where the pieces of each begin and end behind all rows.
     rows: Vec<i64>,
     pieces: Vec<i64>,
@@ -56,13 +62,13 @@ impl Cut {
         exact != Exactness::Bitwise && sums && whole && plain
     }
 
-    /// Cuts rows that fit for some cores; `None` if no border is in a long row.
-    pub(super) fn of(model: &Model, rows: &Rows, case: &Case, cores: u64) -> Option<Cut> {
-        let (borders, whole) = (borders(rows, cores), rows.count());
+    /// Cuts rows that fit, given the work before the rows of each core and all work; `None` if no border is in a long row.
+    pub(super) fn of(model: &Model, rows: &Rows, case: &Case, borders: &[u64]) -> Option<Cut> {
+        let (places, whole) = (places(rows, borders), rows.count());
         let mut extra: Vec<(u64, Range<u64>)> = Vec::new();
         let mut parts: Vec<Range<u64>> = Vec::new();
         let mut own: Vec<Vec<usize>> = Vec::new();
-        for (&(from, begin), &(to, end)) in borders.iter().tuple_windows() {
+        for (&(from, begin), &(to, end)) in places.iter().tuple_windows() {
             let mut mine = Vec::new();
             let mut has = |part: Range<u64>| {
                 mine.push(parts.len());
@@ -80,6 +86,8 @@ impl Cut {
             }
             own.push(mine);
         }
+        let before = |(row, lookups): &Place| rows.weight(&(0..*row)) + lookups;
+        let borders = places.iter().map(before).collect();
         let [use_of_offsets] = rows.own[..] else { return None };
         let instance = with_pieces(model, rows, &case.instance, use_of_offsets, &extra);
         let cut: Vec<u64> = extra.iter().map(|(row, _)| *row).dedup().collect();
@@ -89,7 +97,8 @@ impl Cut {
         let division = Division { parts, own, ..Division::undivided(0) };
         let output = model.tensor(model.statements[0].target).name.clone();
         let rows = cut.iter().map(|row| *row as i64).collect_vec();
-        (!rows.is_empty()).then_some(Cut { instance, division, rows, pieces, whole, output })
+        let cut = Cut { instance, division, borders, rows, pieces, whole, output };
+        (!cut.rows.is_empty()).then_some(cut)
     }
 
     /// Returns the data of a program for the rows with their pieces.
@@ -161,15 +170,19 @@ impl Cut {
     }
 }
 
-/// Returns where each core begins, and the end: every core has equally many rows and lookups, but rows that are short are
-/// not cut.
-fn borders(rows: &Rows, cores: u64) -> Vec<Place> {
-    let total = rows.weight(&(0..rows.count()));
-    let short = total / (cores * super::split::PARTS);
-    let mut borders = vec![(0, 0)];
+/// Returns the work before the rows of each of some cores that have equally many rows and lookups, and all work.
+pub(super) fn even(rows: &Rows, cores: u64) -> Vec<u64> {
+    let total = u128::from(rows.weight(&(0..rows.count())));
+    (0..=cores).map(|core| (total * u128::from(core) / u128::from(cores)) as u64).collect()
+}
+
+/// Returns where each core begins, and the end, given the work before it; but rows that are short are not cut.
+fn places(rows: &Rows, borders: &[u64]) -> Vec<Place> {
+    let [_, within @ .., total] = borders else { return Vec::new() };
+    let short = total / ((within.len() as u64 + 1) * PARTS);
+    let mut places = vec![(0, 0)];
     let (mut row, mut before) = (0, 0);
-    for core in 1..cores {
-        let at = (u128::from(total) * u128::from(core) / u128::from(cores)) as u64;
+    for &at in within {
         while row < rows.count() && before + rows.weights()[row as usize] <= at {
             before += rows.weights()[row as usize];
             row += 1;
@@ -180,10 +193,10 @@ fn borders(rows: &Rows, cores: u64) -> Vec<Place> {
             true => (row, within),
             false => (row + u64::from(within > lookups / 2), 0),
         };
-        borders.push(place.max(borders[borders.len() - 1]));
+        places.push(place.max(places[places.len() - 1]));
     }
-    borders.push((rows.count(), 0));
-    borders
+    places.push((rows.count(), 0));
+    places
 }
 
 /// Returns data in which the pieces of rows after the first are rows behind all others, with their lookups behind all others.
@@ -258,9 +271,9 @@ mod tests {
             let cores = u64::from(cores % 12) + 2;
             let rows = Rows::weighing(lengths.iter().map(|n| u64::from(*n) + 1).collect());
             let total = rows.weight(&(0..rows.count()));
-            let short = total / (cores * super::super::split::PARTS);
+            let short = total / (cores * PARTS);
             let before = |(row, lookups): Place| rows.weight(&(0..row)) + lookups;
-            let places = borders(&rows, cores);
+            let places = places(&rows, &even(&rows, cores));
             let even = places.iter().enumerate().all(|(core, place)| {
                 let at = total * core as u64 / cores;
                 before(*place).abs_diff(at) <= short + 1

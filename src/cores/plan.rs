@@ -1,7 +1,7 @@
 //! The plans of a run: each split of some cores with each program that it may have.
 
 use super::columns::Columns;
-use super::cut::Cut;
+use super::cut::{Cut, even};
 use super::phases::{NoPhases, Phased, Ways};
 use super::{Candidate, Programs, Split};
 use ember_compile::pipeline::{Case, Inputs};
@@ -12,6 +12,7 @@ use ember_model::data::Instance;
 use ember_sim::Division;
 use itertools::Itertools;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A program with its phases.
 pub(super) struct Own<'a> {
@@ -55,13 +56,19 @@ pub(super) struct Plan<'a> {
     pub(super) phases: &'a Phased,
     pub(super) division: Division,
     /// The rows that are cut, if some are.
-    pub(super) cut: Option<&'a Cut>,
+    pub(super) cut: Option<Arc<Cut>>,
+    /// The cycles to expect, if another run says so.
+    pub(super) expected: Option<u64>,
 }
+
+/// What distinguishes the run of a plan from those of others: the number of the program, whether rows are cut, what is divided
+/// beside rows, and the division.
+pub(super) type Key = (usize, bool, Ways, Division);
 
 impl Plan<'_> {
     /// Returns what distinguishes its run from others.
-    pub(super) fn key(&self) -> (usize, bool, Ways, &Division) {
-        (self.own.number, self.cut.is_some(), self.phases.ways, &self.division)
+    pub(super) fn key(&self) -> Key {
+        (self.own.number, self.cut.is_some(), self.phases.ways, self.division.clone())
     }
 
     /// Returns the barriers of its run.
@@ -95,7 +102,8 @@ impl Pieces {
         rows: &Rows,
         owned: &Owned<'_>,
         (cores, splits): (&[u64], &[Split]),
-    ) -> Checked<BTreeMap<u64, Cut>> {
+    ) -> Checked<BTreeMap<u64, Arc<Cut>>> {
+        let borders = splits.iter().filter(|split| split.has_borders()).count();
         let (message, help) = match splits {
             [Split::Cut] if !self.cut => (
                 "rows of this model are not cut",
@@ -112,6 +120,10 @@ impl Pieces {
                 "tables may be divided if the program looks up rows of several stored tables, one lookup after the other, \
                  and no lookup needs another",
             ),
+            _ if splits.contains(&Split::Balanced) && borders == 1 => (
+                "there are no borders between cores to move",
+                "`balanced` moves those of the fastest of `contiguous`, `non-zeros` and `cut`: ask for one of these, too",
+            ),
             _ => ("", ""),
         };
         if !message.is_empty() {
@@ -121,7 +133,10 @@ impl Pieces {
             return Ok(BTreeMap::new());
         }
         let several = cores.iter().filter(|cores| **cores > 1);
-        let cut = |cores: &u64| Some((*cores, Cut::of(&inputs.model, rows, case, *cores)?));
+        let cut = |cores: &u64| {
+            let cut = Cut::of(&inputs.model, rows, case, &even(rows, *cores))?;
+            Some((*cores, Arc::new(cut)))
+        };
         Ok(several.filter_map(cut).collect())
     }
 }
@@ -158,11 +173,11 @@ pub(super) fn owned<'a>(
     Ok(Owned { alone, all, slices: slices.collect() })
 }
 
-/// Returns the plans of some cores.
+/// Returns the plans of some cores, but those that follow from runs of others.
 pub(super) fn plans<'a>(
     inputs: &Inputs,
     rows: &Rows,
-    (owned, cuts, pieces): (&'a Owned<'a>, &'a BTreeMap<u64, Cut>, &Pieces),
+    (owned, cuts, pieces): (&'a Owned<'a>, &BTreeMap<u64, Arc<Cut>>, &Pieces),
     (cores, splits): (u64, &[Split]),
 ) -> Vec<Plan<'a>> {
     let plan = |split: Split, own: &'a Own<'a>, division: Division| Plan {
@@ -172,13 +187,14 @@ pub(super) fn plans<'a>(
         phases: &own.phases,
         division,
         cut: None,
+        expected: None,
     };
     if cores == 1 {
         let split = Split::Contiguous;
         return vec![plan(split, &owned.alone, split.divide(rows, cores))];
     }
     let with_all = |split: Split| match split {
-        Split::Cut => cuts.get(&cores).map(|cut| (split, cut.division.clone(), Some(cut))),
+        Split::Cut => cuts.get(&cores).map(|cut| (split, cut.division.clone(), Some(cut.clone()))),
         _ => Some((split, split.divide(rows, cores), None)),
     };
     let sliced = |columns: &Columns, slices: u64| {
@@ -203,6 +219,7 @@ pub(super) fn plans<'a>(
             sliced.chain(others(Split::Columns)).collect_vec()
         }
         Split::Tables => others(Split::Tables).collect(),
+        Split::Balanced => Vec::new(),
         _ => with_all(*split)
             .into_iter()
             .cartesian_product(&owned.all)

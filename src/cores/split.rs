@@ -28,11 +28,13 @@ pub(crate) enum Split {
     Tables,
     /// Equally many lookups in a row for each core: long rows at the borders are cut, and their pieces added.
     Cut,
+    /// Rows in a row for each core, by the time that cores took with the fastest of `contiguous`, `non-zeros` and `cut`.
+    Balanced,
 }
 
 impl Split {
     /// All of them, in the order of tables.
-    pub(crate) const ALL: [Split; 8] = [
+    pub(crate) const ALL: [Split; 9] = [
         Split::Contiguous,
         Split::Interleaved,
         Split::NonZeros,
@@ -41,6 +43,7 @@ impl Split {
         Split::Columns,
         Split::Tables,
         Split::Cut,
+        Split::Balanced,
     ];
 
     /// Returns the name.
@@ -54,15 +57,21 @@ impl Split {
             Split::Columns => "columns",
             Split::Tables => "tables",
             Split::Cut => "cut",
+            Split::Balanced => "balanced",
         }
     }
 
-    /// Divides rows, each as a whole.
+    /// Returns true if each core has rows in order, so that the borders between cores can be moved.
+    pub(super) fn has_borders(self) -> bool {
+        matches!(self, Split::Contiguous | Split::NonZeros | Split::Cut | Split::Balanced)
+    }
+
+    /// Divides rows, each as a whole, before anything is run.
     pub(super) fn divide(self, rows: &Rows, cores: u64) -> Division {
         let (own, shared) = match self {
             Split::Contiguous => (each(evenly(rows.count(), cores)), Vec::new()),
             Split::Interleaved => (dealt(evenly(rows.count(), cores * PARTS), cores), Vec::new()),
-            Split::NonZeros | Split::Columns | Split::Tables | Split::Cut => {
+            Split::NonZeros | Split::Columns | Split::Tables | Split::Cut | Split::Balanced => {
                 (each(lightest(rows, cores)), Vec::new())
             }
             Split::LongestFirst => (longest_first(rows, cores), Vec::new()),
@@ -96,6 +105,25 @@ fn each(parts: Vec<Range<u64>>) -> Vec<Vec<Range<u64>>> {
 fn evenly(rows: u64, parts: u64) -> Vec<Range<u64>> {
     let at = |part: u64| (u128::from(rows) * u128::from(part) / u128::from(parts)) as u64;
     (0..parts).map(|part| at(part)..at(part + 1)).collect()
+}
+
+/// Divides rows in order, given the work before those of each core and all work: each border is at the nearest end of a row.
+pub(super) fn by_borders(rows: &Rows, borders: &[u64]) -> Division {
+    let (mut row, mut before) = (0, 0);
+    let mut place = |at: u64| {
+        while let Some(weight) = rows.weights().get(row as usize)
+            && before + weight / 2 < at
+        {
+            before += weight;
+            row += 1;
+        }
+        row
+    };
+    let [_, within @ .., _] = borders else { return Division::undivided(1) };
+    let within: Vec<u64> = within.iter().map(|at| place(*at)).collect();
+    let places = || std::iter::once(0).chain(within.iter().copied());
+    let parts = places().zip(places().skip(1).chain([rows.count()])).map(|(from, to)| from..to);
+    number(each(parts.collect()), Vec::new())
 }
 
 /// Deals parts to cores in turn.

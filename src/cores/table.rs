@@ -81,8 +81,9 @@ fn splits(cores: &Cores) -> String {
             Some(cycles) if split.valid => grouped(cycles),
             _ => "WRONG".to_owned(),
         };
-        let cells = several().filter_map(|count| count.splits.iter().find(|s| s.split == *name));
-        table.add_row(std::iter::once(name.clone()).chain(cells.map(cell)));
+        let of = |count: &super::Count| count.splits.iter().find(|s| s.split == *name).map(cell);
+        let cells = several().map(|count| of(count).unwrap_or_else(|| "-".to_owned()));
+        table.add_row(std::iter::once(name.clone()).chain(cells));
     }
     let bounds = several().map(|count| grouped(count.bound_cycles));
     table.add_row(std::iter::once("bound".to_owned()).chain(bounds));

@@ -1,15 +1,14 @@
 //! Main memory in time: channels, banks with one open row each, and the cores' shares of what they can do.
 
+mod bank;
 mod layout;
 
 pub use layout::Layout;
 
 use crate::calendar::{Pipe, Slots};
+use bank::Bank;
 use ember_targets::machine::Machine;
 use std::collections::BTreeMap;
-
-/// The row of a bank without an open row.
-const CLOSED: u64 = u64::MAX;
 
 /// Main memory as seen by some of several cores with equal shares.
 ///
@@ -63,17 +62,6 @@ impl Times {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Bank {
-    row: u64,
-    /// The cycle from which on the next column may be used.
-    free: u64,
-    /// The cycle in which the row was activated.
-    activated: u64,
-    /// The refreshes before its last use.
-    refreshes: u64,
-}
-
 #[derive(Debug)]
 struct Channel {
     activations: Activations,
@@ -125,7 +113,6 @@ impl Dram {
         let part = cores.min(dram.sharers) as f64;
         let all = machine.share_bytes_per_cycle() * dram.sharers as f64;
         let bus = || Pipe::new(dram.line_bytes, all / dram.channels as f64);
-        let closed = Bank { row: CLOSED, free: 0, activated: 0, refreshes: 0 };
         let activations = || match cores {
             1 => Activations::Window(Slots::new(dram.activations)),
             _ => Activations::Spread(Pipe::new(times.faw, dram.activations as f64)),
@@ -138,7 +125,7 @@ impl Dram {
         Dram {
             share: Pipe::new(dram.line_bytes, machine.share_bytes_per_cycle() * part),
             whole: cores > 1 && cores >= dram.sharers,
-            banks: vec![closed; (dram.channels * dram.banks) as usize],
+            banks: vec![Bank::CLOSED; (dram.channels * dram.banks) as usize],
             channels: (0..dram.channels).map(channel).collect(),
             layout: Layout::new(machine),
             turning: machine.turning_lines(),
@@ -153,21 +140,17 @@ impl Dram {
     fn column(&mut self, line: u64, at: u64) -> u64 {
         let (channel, bank, row) = self.layout.place(line);
         let (channel, bank) = (&mut self.channels[channel], &mut self.banks[bank]);
-        let (refreshes, start) = channel.refreshed(at.max(bank.free), &self.times);
-        let open = if bank.refreshes < refreshes { CLOSED } else { bank.row };
-        let column = if open == row {
-            start
-        } else {
-            let closed = match open {
-                CLOSED => start,
-                _ => start.max(bank.activated + self.times.ras) + self.times.rp,
-            };
-            bank.activated = channel.activate(closed, &self.times);
-            bank.activated + self.times.rcd
-        };
-        // Reads of an open row follow each other at bus speed, which the share already limits.
-        *bank = Bank { row, free: column, refreshes: bank.refreshes.max(refreshes), ..*bank };
-        column
+        let (times, several) = (&self.times, channel.bus.is_some());
+        let at = if several { at } else { bank.waits(at) };
+        let (refreshes, at) = channel.refreshed(at, times);
+        bank.refresh(refreshes);
+        match several {
+            false => bank.column(row, at, times, |at| channel.activate(at, times)),
+            true => bank.column_of_several(row, at, times, |at| {
+                let (_, at) = channel.refreshed(at, times);
+                channel.activate(at, times)
+            }),
+        }
     }
 
     /// Reads a line; returns the cycle in which it has reached the last-level cache.

@@ -112,6 +112,52 @@ fn reads_take_what_the_state_of_their_bank_demands() {
     QuickCheck::new().rng(seeded).tests(200).quickcheck(holds as fn(Vec<u16>) -> bool);
 }
 
+/// The same for several cores, whose requests need not come in the order of time.
+#[test]
+fn requests_of_several_cores_wait_for_no_later_ones() {
+    let mut machine = alone();
+    machine.dram.t_refi_ns = 1e9;
+    machine.dram.t_faw_ns = 0.01;
+    let (mut dram, times) = (Dram::new(&machine, 2), Times::new(&machine, 2));
+    // Lines that begin a row each, of one bank.
+    let (_, bank, _) = dram.layout.place(0);
+    let rows = (0..1 << 20).step_by(64).filter(|line| dram.layout.place(*line).1 == bank);
+    let &[one, other, third] = &rows.take(3).collect::<Vec<_>>()[..] else { panic!("few rows") };
+    let later = 100_000;
+    assert_eq!(dram.column(one, later), later + times.rcd);
+    // Another row is open before, for as many reads as there are.
+    assert_eq!(dram.column(other, 1_000), 1_000 + times.rcd);
+    assert_eq!(dram.column(other + 1, 1_010), 1_000 + times.rcd);
+    assert_eq!(dram.column(other + 2, 2_000), 2_000);
+    // It is closed again when the first one is opened, which may be sooner than it was.
+    assert_eq!(dram.column(one + 1, later + 500), later + 500);
+    assert_eq!(dram.column(one + 2, 5_000), 5_000 + times.rp + times.rcd);
+    assert_eq!(dram.column(one + 3, 6_000), 6_000);
+    // After that, the other row is opened in its place, and not before it may be closed.
+    let opened = 5_000 + times.rp;
+    assert_eq!(dram.column(other, 5_010), opened + times.ras + times.rp + times.rcd);
+    // No room is left between the two rows.
+    let last = opened + times.ras + times.rp;
+    assert_eq!(dram.column(third, opened + 1), last + times.ras + times.rp + times.rcd);
+}
+
+#[test]
+fn requests_of_several_cores_in_order_take_what_those_of_one_take() {
+    let mut machine = alone();
+    machine.dram.t_refi_ns = 1e6;
+    // No request waits for another bank.
+    machine.dram.t_faw_ns = 0.01;
+    let (mut one, mut several) = (Dram::new(&machine, 1), Dram::new(&machine, 2));
+    let mut at = 1_000;
+    for n in 0..5_000u64 {
+        let random = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let line = (random % 64) << (random / 64 % 16);
+        let expected = one.column(line, at);
+        assert_eq!(several.column(line, at), expected, "{n}");
+        at = expected;
+    }
+}
+
 #[test]
 fn a_refresh_closes_the_rows_of_a_channel_and_delays_its_reads() {
     let machine = alone();
