@@ -47,7 +47,7 @@ pub fn each_address(stmt: &Stmt, visit: &mut dyn FnMut(&Addr<Expr>)) {
             loads(value);
             visit(addr);
         }
-        Stmt::Prefetch(addr) => {
+        Stmt::Prefetch(addr, _) => {
             addr.expressions().for_each(&mut loads);
             visit(addr);
         }
@@ -84,7 +84,7 @@ pub fn each_address_mut(body: &mut [Stmt], change: &mut dyn FnMut(&mut Addr<Expr
                 in_addr(addr, change);
                 in_expr(value, change);
             }
-            Stmt::Prefetch(addr) => in_addr(addr, change),
+            Stmt::Prefetch(addr, _) => in_addr(addr, change),
             Stmt::Matmul { out, a, b, .. } => {
                 [out, a, b].into_iter().for_each(|addr| in_addr(addr, change));
             }

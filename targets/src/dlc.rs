@@ -207,6 +207,51 @@ impl Hint {
     }
 }
 
+/// A cache that a prefetch of the execute unit fills, as are those of the levels after it: the first is the nearest to the
+/// core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CacheLevel {
+    /// The first level.
+    L1,
+    /// The second level.
+    L2,
+    /// The third level, or the last one.
+    L3,
+}
+
+impl CacheLevel {
+    /// All levels, the nearest first.
+    pub const ALL: [CacheLevel; 3] = [CacheLevel::L1, CacheLevel::L2, CacheLevel::L3];
+
+    /// Returns the level with this number, from 1 on.
+    pub fn of(number: i64) -> Option<CacheLevel> {
+        CacheLevel::ALL.into_iter().find(|level| i64::from(level.number()) == number)
+    }
+
+    /// Returns the number, from 1 on.
+    pub fn number(self) -> u8 {
+        match self {
+            CacheLevel::L1 => 1,
+            CacheLevel::L2 => 2,
+            CacheLevel::L3 => 3,
+        }
+    }
+
+    /// Returns the name used in every text format.
+    pub fn name(self) -> &'static str {
+        match self {
+            CacheLevel::L1 => "l1",
+            CacheLevel::L2 => "l2",
+            CacheLevel::L3 => "l3",
+        }
+    }
+
+    /// Returns the level with this name.
+    pub fn parse(name: &str) -> Option<CacheLevel> {
+        CacheLevel::ALL.into_iter().find(|level| level.name() == name)
+    }
+}
+
 /// A traversal unit: one loop of the access unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraversalUnit {
@@ -278,10 +323,10 @@ pub enum Stmt {
     Store(Addr<Expr>, Expr),
     /// `memory := memory op value` at one address, lane by lane.
     Accumulate(BinaryOp, Addr<Expr>, Expr),
-    /// Asks for the cache lines of an element or a run, to be had in the second level cache when a later load needs
-    /// them. Nothing waits for it, and an address outside of the tensor has no effect; the address itself is computed
-    /// like any other.
-    Prefetch(Addr<Expr>),
+    /// Asks for the cache lines of an element or a run, to be had in the cache of a level when a later load needs them.
+    /// Nothing waits for it, and an address outside of the tensor has no effect; the address itself is computed like
+    /// any other.
+    Prefetch(Addr<Expr>, CacheLevel),
     /// A product of matrices of one floating-point type on the execute unit's matrix unit.
     ///
     /// `a` is `[m, k]`; `b` is `[k, n]`, or `[n, k]` if it is taken transposed; `out` is `[m, n]`. With a leading batch

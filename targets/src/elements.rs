@@ -95,7 +95,7 @@ impl Walk<'_> {
                     self.write(out);
                 }
                 Stmt::For(counted) | Stmt::Walk(_, counted) => self.repeat(counted),
-                Stmt::Pop(_) | Stmt::Prefetch(_) => {}
+                Stmt::Pop(_) | Stmt::Prefetch(..) => {}
             }
         }
     }

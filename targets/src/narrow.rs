@@ -63,7 +63,7 @@ fn expressions(body: &[Stmt], visit: &mut impl FnMut(&Expr)) {
                 address(addr, visit);
                 value.walk(visit);
             }
-            Stmt::Prefetch(addr) => address(addr, visit),
+            Stmt::Prefetch(addr, _) => address(addr, visit),
             Stmt::Matmul { out, a, b, .. } => {
                 [out, a, b].into_iter().for_each(|addr| address(addr, visit));
             }
@@ -257,9 +257,9 @@ impl Narrow {
                 let all = addrs.into_iter().zip(values);
                 made.extend(all.map(|(addr, x)| Stmt::Accumulate(*op, addr, x)));
             }
-            Stmt::Prefetch(addr) => {
+            Stmt::Prefetch(addr, level) => {
                 let addrs = self.addresses(addr, made)?;
-                made.extend(addrs.into_iter().map(Stmt::Prefetch));
+                made.extend(addrs.into_iter().map(|addr| Stmt::Prefetch(addr, *level)));
             }
             Stmt::Matmul { out, a, b, transposed, adds } => {
                 let [out, a, b] = [out, a, b].map(|addr| {

@@ -278,9 +278,10 @@ impl Printer<'_> {
                 self.addr(addr, Self::expr);
                 self.expr(value);
             }
-            Stmt::Prefetch(addr) => {
+            Stmt::Prefetch(addr, level) => {
                 self.out.head(Keep::Fitting, "prefetch");
                 self.addr(addr, Self::expr);
+                self.out.atom(level.name());
             }
             Stmt::Matmul { out, a, b, transposed, adds } => {
                 self.out.head(Keep::Fitting, product(*transposed, *adds));

@@ -136,7 +136,7 @@ fn expressions(stmt: &Stmt) -> Vec<&Expr> {
         Stmt::Store(addr, value) | Stmt::Accumulate(_, addr, value) => {
             std::iter::once(value).chain(addr.expressions()).collect()
         }
-        Stmt::Prefetch(addr) => addr.expressions().collect(),
+        Stmt::Prefetch(addr, _) => addr.expressions().collect(),
         Stmt::Matmul { out, a, b, .. } => {
             [out, a, b].into_iter().flat_map(|addr| addr.expressions()).collect()
         }

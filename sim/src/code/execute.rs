@@ -257,7 +257,7 @@ impl Compiler<'_> {
                 let op = *op;
                 self.code.insts.push(Inst::Accumulate { op, src, old, addr, port, latency });
             }
-            Stmt::Prefetch(addr) => {
+            Stmt::Prefetch(addr, _) => {
                 let (addr, _) = self.addr(addr, false)?;
                 self.code.insts.push(Inst::Touch { addr });
             }
@@ -392,7 +392,7 @@ fn assigns(body: &[Stmt], into: &mut BTreeSet<RegisterId>) {
                 into.insert(l.var);
                 open.extend(&l.body);
             }
-            Stmt::Store(..) | Stmt::Accumulate(..) | Stmt::Prefetch(_) | Stmt::Matmul { .. } => {}
+            Stmt::Store(..) | Stmt::Accumulate(..) | Stmt::Prefetch(..) | Stmt::Matmul { .. } => {}
         }
     }
 }

@@ -74,7 +74,7 @@ fn direct(stmt: &Stmt, found: &mut BTreeSet<RegisterId>) {
             in_addr(addr, found);
             in_expr(value, found);
         }
-        Stmt::Prefetch(addr) => in_addr(addr, found),
+        Stmt::Prefetch(addr, _) => in_addr(addr, found),
         Stmt::Matmul { out, a, b, .. } => {
             [out, a, b].into_iter().for_each(|addr| in_addr(addr, found));
         }

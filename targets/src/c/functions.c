@@ -319,11 +319,16 @@ static inline f32x$N approximate_exp_f32x$N(f32x$N x) {
 }
 
 //// fetch
-// Asks for the cache lines of some bytes, to be had in the second level cache. A word or two lie in one line. Always
-// inlined: a compiler may take a function that only asks for one without effects, and drop its calls.
-static inline __attribute__((always_inline)) void fetch(const void *p, int64_t bytes) {
-  for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch((const char *)p + at, 0, 2);
-  if (bytes % 64 != 0 && bytes > 8) __builtin_prefetch((const char *)p + bytes - 1, 0, 2);
+// Asks for the cache lines of some bytes, to be had in the cache of a level. A word or two lie in one line. Always inlined:
+// a compiler may take a function that only asks for one without effects, and drop its calls.
+static inline __attribute__((always_inline)) void fetch_line(const char *p, int level) {
+  if (level == 1) __builtin_prefetch(p, 0, 3);
+  else if (level == 2) __builtin_prefetch(p, 0, 2);
+  else __builtin_prefetch(p, 0, 1);
+}
+static inline __attribute__((always_inline)) void fetch(const void *p, int64_t bytes, int level) {
+  for (int64_t at = 0; at < bytes; at += 64) fetch_line((const char *)p + at, level);
+  if (bytes % 64 != 0 && bytes > 8) fetch_line((const char *)p + bytes - 1, level);
 }
 
 //// transpose

@@ -347,7 +347,7 @@ fn rename_in(stmt: &mut Stmt, from: RegisterId, to: RegisterId) {
             in_addr(addr, from, to);
             in_expr(value, from, to);
         }
-        Stmt::Prefetch(addr) => in_addr(addr, from, to),
+        Stmt::Prefetch(addr, _) => in_addr(addr, from, to),
         Stmt::Matmul { out, a, b, .. } => {
             [out, a, b].into_iter().for_each(|addr| in_addr(addr, from, to));
         }

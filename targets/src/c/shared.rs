@@ -80,7 +80,7 @@ impl Seen {
                     self.store(addr, value);
                 }
                 // A hint reads nothing.
-                Stmt::Prefetch(_) => {}
+                Stmt::Prefetch(..) => {}
                 Stmt::Matmul { .. } => self.matmul = true,
                 Stmt::For(counted) | Stmt::Walk(_, counted) => {
                     self.set.insert(counted.var);

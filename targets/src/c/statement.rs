@@ -5,7 +5,7 @@ use super::declare::{Block, in_expr, registers};
 use super::expression::Writer;
 use super::shared::{Rows, rows};
 use super::vectors::{Pieces, scalar};
-use crate::dlc::{Addr, Dim, Expr, Loop, RegisterId, Stmt, Type};
+use crate::dlc::{Addr, CacheLevel, Dim, Expr, Loop, RegisterId, Stmt, Type};
 use ember_values::scalar::{BinaryOp, DType, Scalar};
 use itertools::Itertools;
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ impl Writer<'_> {
             }
             self.next_statement();
             match stmt {
-                Stmt::Prefetch(_) => {}
+                Stmt::Prefetch(..) => {}
                 Stmt::Set(register, _) => self.asked.retain(|addr| !mentions(addr, *register)),
                 _ => self.asked.clear(),
             }
@@ -68,7 +68,7 @@ impl Writer<'_> {
             Stmt::Pop(_) => Ok(()),
             Stmt::Store(addr, value) => self.store(addr, value),
             Stmt::Accumulate(op, addr, value) => self.accumulate(*op, addr, value),
-            Stmt::Prefetch(addr) => self.prefetch(addr),
+            Stmt::Prefetch(addr, level) => self.prefetch(addr, *level),
             Stmt::Matmul { out, a, b, transposed, adds: false } => {
                 self.matmul([out, a, b], *transposed)
             }
@@ -158,7 +158,7 @@ impl Writer<'_> {
 
     /// Asks for what a prefetch is about: a row that is no longer than a cache line as a whole, and once, even if several
     /// of its elements are named.
-    fn prefetch(&mut self, addr: &Addr<Expr>) -> Result<(), Error> {
+    fn prefetch(&mut self, addr: &Addr<Expr>, level: CacheLevel) -> Result<(), Error> {
         let tensor = &self.program.tensors[addr.tensor.index()];
         let line = |row: &u64| tensor.dtype.bytes_of(*row) <= LINE;
         let short = match tensor.shape.last() {
@@ -184,7 +184,7 @@ impl Writer<'_> {
         let function = self.functions.plain("fetch", Type::scalar(DType::U8));
         let at = if tensor.dtype == DType::U4 { format!("({at}) / 2") } else { at };
         let when = self.once_a_line(addr);
-        self.out.line(format!("{when}{function}({name} + {at}, {bytes});"));
+        self.out.line(format!("{when}{function}({name} + {at}, {bytes}, {});", level.number()));
         self.asked.push(first);
         Ok(())
     }

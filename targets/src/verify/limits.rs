@@ -107,7 +107,7 @@ impl<'a> Liveness<'a> {
                     self.addr(addr);
                     self.expr(value);
                 }
-                Stmt::Prefetch(addr) => self.addr(addr),
+                Stmt::Prefetch(addr, _) => self.addr(addr),
                 Stmt::Matmul { out, a, b, .. } => {
                     [out, a, b].into_iter().for_each(|addr| self.addr(addr));
                 }

@@ -222,7 +222,7 @@ impl<'a> Checker<'a, '_> {
                     self.reads_address(addr, place);
                     self.reads(value, place);
                 }
-                Stmt::Prefetch(addr) => self.reads_address(addr, place),
+                Stmt::Prefetch(addr, _) => self.reads_address(addr, place),
                 Stmt::Matmul { out, a, b, .. } => {
                     [out, a, b].into_iter().for_each(|addr| self.reads_address(addr, place));
                 }

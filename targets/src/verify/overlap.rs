@@ -194,7 +194,7 @@ fn effects(body: &[Stmt], epoch: &mut Footprint) {
                 reads_index(addr, epoch);
                 reads(value, epoch);
             }
-            Stmt::Prefetch(addr) => {
+            Stmt::Prefetch(addr, _) => {
                 epoch.reads.insert(addr.tensor);
                 reads_index(addr, epoch);
             }

@@ -349,7 +349,7 @@ impl Checker<'_, '_> {
                     self.address_exprs(addr, &place);
                     self.expr(value, &place);
                 }
-                Stmt::Prefetch(addr) => self.address_exprs(addr, &place),
+                Stmt::Prefetch(addr, _) => self.address_exprs(addr, &place),
                 Stmt::Matmul { out, a, b, .. } => {
                     [out, a, b].into_iter().for_each(|addr| self.matrix(addr, &place));
                 }

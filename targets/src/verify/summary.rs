@@ -67,7 +67,7 @@ pub fn written_by(body: &[Stmt], written: &mut BTreeSet<RegisterId>) {
             Stmt::Set(register, _) | Stmt::Pop(register) => {
                 written.insert(*register);
             }
-            Stmt::Store(..) | Stmt::Accumulate(..) | Stmt::Prefetch(_) | Stmt::Matmul { .. } => {}
+            Stmt::Store(..) | Stmt::Accumulate(..) | Stmt::Prefetch(..) | Stmt::Matmul { .. } => {}
             Stmt::For(counted) | Stmt::Walk(_, counted) => {
                 written.insert(counted.var);
                 written_by(&counted.body, written);

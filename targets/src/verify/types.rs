@@ -228,7 +228,7 @@ impl Checker<'_, '_> {
                         self.computes(op.name(), wanted, &place);
                     }
                 }
-                Stmt::Prefetch(addr) => self.expr_addr(addr, &place),
+                Stmt::Prefetch(addr, _) => self.expr_addr(addr, &place),
                 Stmt::Matmul { out, a, b, transposed, .. } => {
                     self.matmul([out, a, b], *transposed, &place);
                 }

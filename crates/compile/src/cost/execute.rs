@@ -63,7 +63,9 @@ impl Model<'_> {
             Form::Loaded { address, early } => match early {
                 None => Some(self.load(address.summary)),
                 Some(Early::Fetched(ahead)) => self.fetch(term, ahead, address.summary),
-                Some(Early::Asked(later)) => Some(self.ahead(later.summary, address.summary)),
+                Some(Early::Asked { later, .. }) => {
+                    Some(self.ahead(later.summary, address.summary))
+                }
             },
             Form::Spread { lanes, x, below: None } => {
                 let mut summary = term.broadcast(lanes, x)?;

@@ -10,8 +10,8 @@ use ember_language::rules::{Operators, Unit};
 use ember_language::sexp::deeper;
 use ember_language::term::Term;
 use ember_targets::dlc::{
-    Program, Purpose, Register, RegisterId, Stmt, Stream, StreamId, StreamKind, TensorDecl, Type,
-    UnitId,
+    CacheLevel, Program, Purpose, Register, RegisterId, Stmt, Stream, StreamId, StreamKind,
+    TensorDecl, Type, UnitId,
 };
 use ember_values::primitive::form::Form;
 use std::collections::BTreeMap;
@@ -144,6 +144,12 @@ impl<'a> Lowering<'a> {
         count.ok_or_else(|| {
             self.terms.error(id, "a number of lanes is a literal of at least 1 that fits 32 bits")
         })
+    }
+
+    /// Returns the cache of a level, which must be a literal.
+    pub(super) fn level(&self, id: Id) -> Result<CacheLevel, DecoupleError> {
+        let level = self.terms.int(id).and_then(CacheLevel::of);
+        level.ok_or_else(|| self.terms.error(id, "the level of a cache is the literal 1, 2 or 3"))
     }
 
     /// Declares a new register.

@@ -105,9 +105,9 @@ impl Lowering<'_> {
             Some(Form::Loaded { address, early: Some(Early::Fetched(stream)) }) => {
                 self.fetched(stream, address)
             }
-            Some(Form::Loaded { address, early: Some(Early::Asked(later)) }) => {
+            Some(Form::Loaded { address, early: Some(Early::Asked { later, level }) }) => {
                 let (later, _) = self.target(later)?;
-                let asked = Stmt::Prefetch(later);
+                let asked = Stmt::Prefetch(later, self.level(level)?);
                 if !self.block.contains(&asked) {
                     self.block.push(asked);
                 }

@@ -3,8 +3,10 @@
 use super::reader::{Forms, Reader};
 use ember_language::diagnostic::Diagnostic;
 use ember_language::sexp::Sexp;
+use ember_language::suggest::unknown;
 use ember_targets::dlc::{
-    Addr, Case, Expr, Loop, PRODUCTS, Register, RegisterId, SizeId, Stmt, TensorId, UnitId,
+    Addr, CacheLevel, Case, Expr, Loop, PRODUCTS, Register, RegisterId, SizeId, Stmt, TensorId,
+    UnitId,
 };
 use ember_targets::verify::{Part, Place};
 use ember_values::scalar::{BinaryOp, Scalar, UnaryOp};
@@ -24,7 +26,7 @@ pub const STATEMENTS: Forms = Forms {
         "(pop_operand REGISTER)",
         "(store (at TENSOR VALUE…) VALUE)",
         "(accumulate OP (at TENSOR VALUE…) VALUE)",
-        "(prefetch (at TENSOR VALUE…))",
+        "(prefetch (at TENSOR VALUE…) LEVEL)",
         "(matmul OUT A B)",
         "(matmul_t OUT A B)",
         "(matmul_add OUT A B)",
@@ -120,8 +122,14 @@ impl Reader {
                 Some(Stmt::Accumulate(op?, addr?, value?))
             }
             "prefetch" => {
-                let [addr] = self.items(sexp, items)?;
-                self.addr(addr, Self::value).map(Stmt::Prefetch)
+                let [addr, level] = self.items(sexp, items)?;
+                let word = level.atom().unwrap_or_default();
+                let parsed = CacheLevel::parse(word);
+                if parsed.is_none() {
+                    let names = CacheLevel::ALL.map(CacheLevel::name);
+                    self.errors.push(unknown("cache level", word, level.span, names));
+                }
+                Some(Stmt::Prefetch(self.addr(addr, Self::value)?, parsed?))
             }
             "matmul" | "matmul_t" | "matmul_add" | "matmul_t_add" => {
                 let [out, a, b] = self.items(sexp, items)?;

@@ -53,9 +53,9 @@ fn head(shape: &'static str) -> &'static str {
     word.split([' ', ')']).next().unwrap_or(word)
 }
 
-/// Returns the syntax of the form with this name.
-fn shape(name: &str) -> Option<String> {
-    let mut shapes = PLACES.iter().flat_map(|place| place.shapes);
+/// Returns the syntax of the form with this name, of those allowed in one place if it is among them.
+fn shape(name: &str, here: Option<&'static Forms>) -> Option<String> {
+    let mut shapes = here.iter().chain(&PLACES).flat_map(|place| place.shapes);
     let operands = || match (UnaryOp::parse(name), BinaryOp::parse(name)) {
         (Some(_), _) => Some("VALUE"),
         (None, Some(_)) => Some("VALUE VALUE"),
@@ -75,6 +75,8 @@ pub struct Reader {
     pub places: BTreeMap<Place, Span>,
     names: BTreeMap<Part, BTreeMap<String, u32>>,
     depth: usize,
+    /// The forms among which the last one was.
+    here: Option<&'static Forms>,
 }
 
 impl Reader {
@@ -128,8 +130,13 @@ impl Reader {
     }
 
     /// Returns the head and the items of a form, which must be allowed here.
-    pub fn form<'s>(&mut self, sexp: &'s Sexp, here: &Forms) -> Option<(&'s str, &'s [Sexp])> {
+    pub fn form<'s>(
+        &mut self,
+        sexp: &'s Sexp,
+        here: &'static Forms,
+    ) -> Option<(&'s str, &'s [Sexp])> {
         let what = here.what;
+        self.here = Some(here);
         let Some((head, items)) = sexp.form() else {
             let error = Diagnostic::error(format!("expected a {what}"), sexp.span, "not a form");
             self.errors.push(match help("", here.names()) {
@@ -176,7 +183,7 @@ impl Reader {
         let head = form.form().map_or("", |(head, _)| head);
         let message = format!("`{head}` takes {wanted} items");
         let error = Diagnostic::error(message, form.span, format!("{found} are given"));
-        self.errors.push(match shape(head) {
+        self.errors.push(match shape(head, self.here) {
             Some(shape) => error.with_help(format!("write `{shape}`")),
             None => error,
         });

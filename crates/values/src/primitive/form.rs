@@ -198,8 +198,13 @@ over_operands! {
     pub enum Early<T> {
         /// The access unit reads the value at this address ahead.
         Fetched(address: T),
-        /// The cache lines of this address are asked for, which a later load reads.
-        Asked(address: T),
+        /// Cache lines that a later load reads are asked for.
+        Asked {
+            /// The address of the later load.
+            later: T,
+            /// The level of the cache that is to have the lines, a literal.
+            level: T,
+        },
     }
 
     /// Statements in their order, and those that write nothing.

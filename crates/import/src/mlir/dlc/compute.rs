@@ -5,7 +5,9 @@ use crate::mlir::lines::{
     ADDS, TRANSPOSED, Value, Whole, holds, own_operation, product_of_matrices,
 };
 use crate::mlir::types::{Elem, Type};
-use ember_targets::dlc::{Addr, Expr, Lanes, Loop, Program, RegisterId, Stmt, TensorId};
+use ember_targets::dlc::{
+    Addr, CacheLevel, Expr, Lanes, Loop, Program, RegisterId, Stmt, TensorId,
+};
 use ember_values::scalar::{BinaryOp, Linear, Scalar};
 
 impl Writer<'_> {
@@ -63,7 +65,7 @@ impl Writer<'_> {
                 let after = self.binary(*op, before, value)?;
                 self.store(addr, &place, &after)?;
             }
-            Stmt::Prefetch(addr) => self.prefetch(addr)?,
+            Stmt::Prefetch(addr, level) => self.prefetch(addr, *level)?,
             Stmt::Matmul { out, a, b, transposed, adds } => {
                 if *adds || [out, a, b].iter().any(|addr| !addr.index.is_empty()) {
                     let mut operands = Vec::new();
@@ -88,14 +90,19 @@ impl Writer<'_> {
     }
 
     /// Writes a prefetch of an element, or of lanes under a mask.
-    fn prefetch(&mut self, addr: &Addr<Expr>) -> Result<(), NoDialect> {
+    fn prefetch(&mut self, addr: &Addr<Expr>, level: CacheLevel) -> Result<(), NoDialect> {
         let mut operands = self.indexed(addr)?;
         if let Some(lanes) = &addr.lanes {
             let (base, _) = operands.last().cloned().unwrap_or_default();
             let mask = self.mask(&base, lanes)?;
             operands.push((mask, format!("vector<{}xi1>", lanes.count)));
         }
-        self.out.line(own_operation("prefetch", &operands, &[], "()"));
+        self.out.line(own_operation(
+            "prefetch",
+            &operands,
+            &[format!("level = \"{}\"", level.name())],
+            "()",
+        ));
         Ok(())
     }
 

@@ -8,8 +8,8 @@ use crate::mlir::rows::Kind;
 use crate::mlir::source::{Operation, Region};
 use crate::mlir::types::{Elem, Type};
 use ember_targets::dlc::{
-    Addr, Case, Dim, Expr, Lanes, Loop, Purpose, Register, RegisterId, Side, Stmt, TensorDecl,
-    TensorId, UnitId,
+    Addr, CacheLevel, Case, Dim, Expr, Lanes, Loop, Purpose, Register, RegisterId, Side, Stmt,
+    TensorDecl, TensorId, UnitId,
 };
 
 impl<'a> Halves<'_, 'a> {
@@ -213,7 +213,9 @@ impl<'a> Halves<'_, 'a> {
             true => (1..last, Some(self.lanes(operation, last)?)),
             false => (1..last + 1, None),
         };
-        Ok(Stmt::Prefetch(self.addr(operation, 0, places, lanes)?))
+        let level =
+            operation.attribute("level").and_then(CacheLevel::parse).unwrap_or(CacheLevel::L2);
+        Ok(Stmt::Prefetch(self.addr(operation, 0, places, lanes)?, level))
     }
 
     /// Reads an operation of the execute half: statements are added to a list, values are kept.

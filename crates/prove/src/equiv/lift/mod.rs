@@ -232,7 +232,7 @@ impl<'p> Lift<'p> {
                     self.stored(Some(*op), addr, value, out)?;
                 }
                 // What is only brought nearer changes no value.
-                Stmt::Prefetch(_) => {}
+                Stmt::Prefetch(..) => {}
                 Stmt::Matmul { out: to, a, b, transposed, adds } => {
                     let product = self.product([to, a, b], (*transposed, *adds))?;
                     out.push(product);

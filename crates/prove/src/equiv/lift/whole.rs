@@ -184,7 +184,7 @@ impl Filling<'_> {
         let (mut uses, mut first) = (0_usize, 0);
         each_address(stmt, &mut |addr| uses += usize::from(addr.tensor == self.tensor));
         if let Stmt::Store(addr, _)
-        | Stmt::Prefetch(addr)
+        | Stmt::Prefetch(addr, _)
         | Stmt::Matmul { out: addr, adds: false, .. } = stmt
         {
             first = usize::from(addr.tensor == self.tensor);

@@ -19,7 +19,7 @@ pub(super) fn written(program: &Program, body: &[Stmt], found: &mut BTreeSet<Ten
                 open.extend(&l.body);
                 written_by(program, &program.units[unit.index()].ite, found);
             }
-            Stmt::Set(..) | Stmt::Pop(_) | Stmt::Prefetch(_) => {}
+            Stmt::Set(..) | Stmt::Pop(_) | Stmt::Prefetch(..) => {}
         }
     }
 }
