@@ -1,6 +1,7 @@
 //! The job for a machine without an access unit: compiles a model to C, compiles that for this machine, runs it beside
 //! simpler programs, and compares outputs with the reference. Times are those of a clock.
 
+mod batches;
 mod callable;
 mod measure;
 mod race;
@@ -12,6 +13,7 @@ pub(crate) use race::Race;
 pub(crate) use report::{NativeReport, text};
 
 use crate::job::reason;
+use batches::Batches;
 use ember_compile::cost::Goal;
 use ember_compile::native;
 use ember_compile::pipeline::{Case, Inputs, Options, compile_by};
@@ -23,6 +25,7 @@ use ember_targets::machine::{HERE, Machine};
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::Verified;
 use ember_tools::progress::Line;
+use measure::{Clock, Times};
 use report::{Program, Row};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -100,7 +103,7 @@ pub(crate) fn run(
         }
     }
     line.say("running");
-    let measured = measured(&case, options, &ready)?;
+    let measured = measured(inputs, &case, options, &ready)?;
     let fastest =
         measured.iter().enumerate().min_by(|(_, a), (_, b)| a.seconds.total_cmp(&b.seconds));
     let Some((at, Measured { outputs, .. })) = fastest else { return Err(Vec::new()) };
@@ -156,7 +159,12 @@ struct Measured {
 }
 
 /// Runs the programs once each to compare their outputs, and then in turn.
-fn measured(case: &Case, options: &Options, ready: &[Ready]) -> Checked<Vec<Measured>> {
+fn measured(
+    inputs: &Inputs,
+    case: &Case,
+    options: &Options,
+    ready: &[Ready],
+) -> Checked<Vec<Measured>> {
     let global = |message: String| vec![Diagnostic::global(message)];
     let Some(first) = ready.first() else { return Ok(Vec::new()) };
     // The programs of a model have the same tensors, and so they share them.
@@ -173,11 +181,18 @@ fn measured(case: &Case, options: &Options, ready: &[Ready]) -> Checked<Vec<Meas
         let mismatch = case.compare(program, &tensors, options.exact).err();
         compared.push((mismatch, case.outputs(program, &tensors)));
     }
-    let rounds = if options.rank { measure::MOST } else { 1 };
-    let times = measure::interleaved(ready.len(), rounds, measure::WALL, |at| {
-        // The data was accepted before, and programs do not write what they check.
-        let _ = ready[at].library.call(&mut buffers);
-    });
+    let times = match options.rank {
+        true => {
+            let data = (case.instance.seed, &data.tensors[..], buffers);
+            let mut batches = Batches::new(inputs, &first.program, data)?;
+            let libraries: Vec<&Library> = ready.iter().map(|ready| &ready.library).collect();
+            turns(&libraries, &mut batches, measure::WALL)
+        }
+        false => measure::interleaved(ready.len(), 1, measure::WALL, |_, at| {
+            // The data was accepted before, and programs do not write what they check.
+            let _ = ready[at].library.call(&mut buffers);
+        }),
+    };
     let runs = ready.iter().zip(times).zip(compared);
     Ok(runs
         .map(|((ready, times), (mismatch, outputs))| Measured {
@@ -186,6 +201,18 @@ fn measured(case: &Case, options: &Options, ready: &[Ready]) -> Checked<Vec<Meas
             outputs,
         })
         .collect())
+}
+
+/// Runs programs in turn on batches of data, and returns the times of each.
+fn turns(libraries: &[&Library], batches: &mut Batches, clock: Clock) -> Vec<Times> {
+    // The first program to write a batch's outputs finds them without memory.
+    for batch in batches.each() {
+        let _ = libraries.first().map(|library| library.call(batch));
+    }
+    measure::interleaved(libraries.len(), measure::MOST, clock, |round, at| {
+        // Data of a model is accepted, and programs do not write what they check.
+        let _ = libraries[at].call(batches.of(round, (at, libraries.len())));
+    })
 }
 
 /// Returns what compilers may do to products and sums. Fused, they have one rounding less, which the bounds of programs

@@ -43,12 +43,12 @@ pub(super) fn clock(_threads: u32) -> Clock {
     WALL
 }
 
-/// Runs programs in turn by their numbers, in so many rounds at most, and returns the times of each by a clock.
+/// Runs programs in turn by their rounds and numbers, in so many rounds at most, and returns the times of each by a clock.
 pub(super) fn interleaved(
     programs: usize,
     most: usize,
     clock: Clock,
-    mut run: impl FnMut(usize),
+    mut run: impl FnMut(usize, usize),
 ) -> Vec<Times> {
     let mut times = vec![Vec::new(); programs];
     let started = Instant::now();
@@ -58,7 +58,7 @@ pub(super) fn interleaved(
         }
         for (at, times) in times.iter_mut().enumerate() {
             let start = clock();
-            run(at);
+            run(round, at);
             times.push(clock().saturating_sub(start));
         }
     }

@@ -319,8 +319,9 @@ static inline f32x$N approximate_exp_f32x$N(f32x$N x) {
 }
 
 //// fetch
-// Asks for the cache lines of some bytes, to be had in the cache of a level. A word or two lie in one line. Always inlined:
-// a compiler may take a function that only asks for one without effects, and drop its calls.
+// Asks for the cache lines of some bytes, to be had in the cache of a level. A word or two lie in one line; whole lines of
+// bytes lie in one line more if they do not begin with one, as in memory that `malloc` returns. Always inlined: a compiler
+// may take a function that only asks for one without effects, and drop its calls.
 static inline __attribute__((always_inline)) void fetch_line(const char *p, int level) {
   if (level == 1) __builtin_prefetch(p, 0, 3);
   else if (level == 2) __builtin_prefetch(p, 0, 2);
@@ -328,7 +329,7 @@ static inline __attribute__((always_inline)) void fetch_line(const char *p, int 
 }
 static inline __attribute__((always_inline)) void fetch(const void *p, int64_t bytes, int level) {
   for (int64_t at = 0; at < bytes; at += 64) fetch_line((const char *)p + at, level);
-  if (bytes % 64 != 0 && bytes > 8) fetch_line((const char *)p + bytes - 1, level);
+  if (bytes % 64 == 0 ? (uintptr_t)p % 64 != 0 : bytes > 8) fetch_line((const char *)p + bytes - 1, level);
 }
 
 //// transpose
