@@ -17,7 +17,7 @@ use itertools::Itertools;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// How often borders are moved.
+/// How often borders are moved at most.
 const ROUNDS: usize = 3;
 
 /// Adds plans with moved borders and their runs: for each number of cores, from the fastest plan whose cores have rows in order.
@@ -32,8 +32,12 @@ pub(super) fn balance(
         let moved = moved.collect_vec();
         let new = moved.iter().filter(|plan| !runs.contains_key(&plan.key())).collect_vec();
         let judged = judge(&new, &run)?;
+        let ended = judged.is_empty();
         runs.extend(judged);
         plans.extend(moved);
+        if ended {
+            break;
+        }
     }
     Ok(())
 }

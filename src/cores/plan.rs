@@ -61,14 +61,15 @@ pub(super) struct Plan<'a> {
     pub(super) expected: Option<u64>,
 }
 
-/// What distinguishes the run of a plan from those of others: the number of the program, whether rows are cut, what is divided
-/// beside rows, and the division.
-pub(super) type Key = (usize, bool, Ways, Division);
+/// What distinguishes the run of a plan from those of others: the number of the program, the borders between cores if rows are
+/// cut there, what is divided beside rows, and the division.
+pub(super) type Key = (usize, Option<Vec<u64>>, Ways, Division);
 
 impl Plan<'_> {
     /// Returns what distinguishes its run from others.
     pub(super) fn key(&self) -> Key {
-        (self.own.number, self.cut.is_some(), self.phases.ways, self.division.clone())
+        let cut = self.cut.as_ref().map(|cut| cut.borders.clone());
+        (self.own.number, cut, self.phases.ways, self.division.clone())
     }
 
     /// Returns the barriers of its run.
