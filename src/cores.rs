@@ -165,7 +165,7 @@ pub(crate) fn run(
     if splits.contains(&Split::Balanced) {
         balance::balance(&mut planned, &mut runs, (&inputs.model, &rows, &case), run)?;
     }
-    let one = planned.first().and_then(|plan| runs[&plan.key()].cycles());
+    let one = planned.first().and_then(|plan| runs.get(&plan.key())?.cycles());
     let bound_of_one = work.bound(machine, 1).0;
 
     let mut counts: Vec<Count> = Vec::new();

@@ -61,8 +61,8 @@ pub(super) struct Plan<'a> {
     pub(super) expected: Option<u64>,
 }
 
-/// What distinguishes the run of a plan from those of others: the number of the program, the borders between cores if rows are
-/// cut there, what is divided beside rows, and the division.
+/// The key of a plan's run, by which runs are told apart: the number of the program, the borders between cores if rows are cut
+/// there, what is divided beside rows, and the division.
 pub(super) type Key = (usize, Option<Vec<u64>>, Ways, Division);
 
 impl Plan<'_> {

@@ -1,6 +1,6 @@
 //! The data that measured programs run on in turn: as a service has it, each batch looks up other rows of the same tables.
 //!
-//! The same batch again and again would find its rows in the caches, which favours other programs.
+//! A batch that runs again and again would find its rows in the caches, which favours other programs.
 
 use ember_compile::pipeline::Inputs;
 use ember_language::diagnostic::{Checked, Diagnostic};

@@ -112,7 +112,7 @@ fn reads_take_what_the_state_of_their_bank_demands() {
     QuickCheck::new().rng(seeded).tests(200).quickcheck(holds as fn(Vec<u16>) -> bool);
 }
 
-/// The same for several cores, whose requests need not come in the order of time.
+/// Requests of several cores need not come in the order of time.
 #[test]
 fn requests_of_several_cores_wait_for_no_later_ones() {
     let mut machine = alone();

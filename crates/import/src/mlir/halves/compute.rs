@@ -213,8 +213,14 @@ impl<'a> Halves<'_, 'a> {
             true => (1..last, Some(self.lanes(operation, last)?)),
             false => (1..last + 1, None),
         };
-        let level =
-            operation.attribute("level").and_then(CacheLevel::parse).unwrap_or(CacheLevel::L2);
+        let level = match operation.attribute("level").map(CacheLevel::parse) {
+            None => CacheLevel::L2,
+            Some(Some(level)) => level,
+            Some(None) => {
+                let error = self.refused("a prefetch into a cache of another level", &operation.at);
+                return Err(error.with_help_boxed("`level` is \"l1\", \"l2\" or \"l3\""));
+            }
+        };
         Ok(Stmt::Prefetch(self.addr(operation, 0, places, lanes)?, level))
     }
 
