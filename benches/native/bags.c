@@ -1,5 +1,6 @@
 // What the programs of bags are compared with. WIDTH is the elements of a row; WEIGHTED if rows are multiplied; QUANTISED
-// if they are bytes with a scale and a bias; AHEAD is how many rows ahead the expert and the bound ask.
+// if they are bytes with a scale and a bias; AHEAD is how many rows ahead the expert and the bound ask, and AGAIN how many rows ahead
+// they ask again, unless it is 0.
 #include <stdint.h>
 
 typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
@@ -74,14 +75,21 @@ int loop(const int64_t *sizes, void *const *tensors, int checked) {
 }
 
 // Always inlined: gcc takes a function that only asks for one without effects, and drops its calls.
-static inline __attribute__((always_inline)) void ask(const call *own, int64_t l) {
-  const int64_t later = l + AHEAD < own->lookups ? l + AHEAD : own->lookups - 1, row = own->indices[later];
+static inline __attribute__((always_inline)) void ask_for(const call *own, int64_t l) {
+  const int64_t later = l < own->lookups ? l : own->lookups - 1, row = own->indices[later];
   const char *p = (const char *)(own->table + row * WIDTH);
   for (int at = 0; at < WIDTH * (int)sizeof(element); at += 64) __builtin_prefetch(p + at, 0, 2);
   if (QUANTISED) __builtin_prefetch(own->scales + 2 * row, 0, 2);
 }
+static inline __attribute__((always_inline)) void ask(const call *own, int64_t l) {
+  ask_for(own, l + AHEAD);
+  if (AGAIN) ask_for(own, l + AGAIN);
+}
 
-// All that we know: constant widths, sums in registers, rows asked for ahead.
+// The part of a row that is read in a turn, of so many: pairs of four change places, so that no stream seems to begin.
+static inline int part(int turn, int parts) { return turn < parts - parts % 4 ? turn ^ 2 : turn; }
+
+// All that we know: constant widths, sums in registers, rows asked for ahead, and not read from their start to their end.
 int expert(const int64_t *sizes, void *const *tensors, int checked) {
   const call own = of(sizes, tensors);
   if (checked && !fits(&own)) return 1;
@@ -92,7 +100,8 @@ int expert(const int64_t *sizes, void *const *tensors, int checked) {
       ask(&own, l);
       const int64_t row = own.indices[l];
 #pragma GCC unroll 16
-      for (int p = 0; p < VECTORS; p++) {
+      for (int turn = 0; turn < VECTORS; turn++) {
+        const int p = QUANTISED ? turn : part(turn, VECTORS);
         lanes x = row_part(own.table + row * WIDTH + 16 * p);
         if (QUANTISED) x = x * own.scales[2 * row] + own.scales[2 * row + 1];
         if (WEIGHTED) x = x * own.weights[l];
@@ -115,7 +124,8 @@ int bound(const int64_t *sizes, void *const *tensors, int checked) {
   for (int64_t l = 0; l < own.lookups; l++) {
     ask(&own, l);
     const char *row = (const char *)(own.table + own.indices[l] * WIDTH);
-    for (int at = 0; at < WIDTH * (int)sizeof(element); at += 64) all |= *(const bits *)(row + at);
+    const int lines = (WIDTH * (int)sizeof(element) + 63) / 64;
+    for (int turn = 0; turn < lines; turn++) all |= *(const bits *)(row + 64 * part(turn, lines));
     if (QUANTISED) scales |= *(const word *)(own.scales + 2 * own.indices[l]);
   }
   all[0] |= scales;

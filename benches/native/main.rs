@@ -21,6 +21,7 @@ use ember_targets::c::Source;
 use ember_targets::dlc::{Dim, Program};
 use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
+use itertools::Itertools;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,9 @@ const LARGE: u64 = 1 << 21;
 
 /// The rows ahead that an expert and a bound ask for.
 const AHEAD: [u32; 4] = [16, 32, 64, 128];
+
+/// The rows ahead that they ask for again; 0 if they do not.
+const AGAIN: [u32; 2] = [0, 12];
 
 fn main() {
     // `cargo test --benches` builds and starts benches too, but needs no measurements.
@@ -94,10 +98,11 @@ fn measured(case: &Case, threads: u32, compiler: &Compiler, folder: &Path) -> us
 /// Compiles the programs written by hand, for each distance.
 fn by_hand(case: &Case, width: u32, ours: &Source, compiler: &Compiler) -> Vec<Value> {
     let mut peers = Vec::new();
-    for ahead in AHEAD {
+    for (ahead, again) in AHEAD.into_iter().cartesian_product(AGAIN) {
         let (weighted, quantised) = (case.kind == "spmm", case.kind == "quantised");
         let text = format!(
-            "#define WIDTH {width}\n#define WEIGHTED {}\n#define QUANTISED {}\n#define AHEAD {ahead}\n{}",
+            "#define WIDTH {width}\n#define WEIGHTED {}\n#define QUANTISED {}\n#define AHEAD {ahead}\n\
+             #define AGAIN {again}\n{}",
             u8::from(weighted),
             u8::from(quantised),
             include_str!("bags.c")
@@ -105,11 +110,11 @@ fn by_hand(case: &Case, width: u32, ours: &Source, compiler: &Compiler) -> Vec<V
         let written = Source { text, threaded: false, ..ours.clone() };
         let library = compiler.compile(&written, Contraction::Off).expect("compiles");
         for symbol in ["loop", "expert", "bound"] {
-            if symbol != "loop" || ahead == AHEAD[0] {
-                let name = if symbol == "loop" {
-                    symbol.to_owned()
-                } else {
-                    format!("{symbol}, {ahead} ahead")
+            if symbol != "loop" || (ahead, again) == (AHEAD[0], AGAIN[0]) {
+                let name = match (symbol, again) {
+                    ("loop", _) => symbol.to_owned(),
+                    (_, 0) => format!("{symbol}, {ahead} ahead"),
+                    _ => format!("{symbol}, {ahead}+{again} ahead"),
                 };
                 peers.push(json!({ "name": name, "path": library, "symbol": symbol }));
             }
@@ -226,7 +231,7 @@ fn print(case: &Case, times: &BTreeMap<String, [f64; 4]>) -> usize {
             None => String::new(),
         };
         println!(
-            "  {name:<18} {:>9.1} us  ({:>8.1} to {:>8.1})  {ratio:>5.2}x ours  {verdict}",
+            "  {name:<20} {:>9.1} us  ({:>8.1} to {:>8.1})  {ratio:>5.2}x ours  {verdict}",
             middle * 1e6,
             low * 1e6,
             high * 1e6

@@ -16,6 +16,7 @@ mod fuse;
 mod interface;
 mod lines;
 mod names;
+mod parts;
 mod shared;
 mod statement;
 mod vectors;
@@ -36,6 +37,9 @@ pub struct Core {
     /// True if functions such as `exp` may be computed in lanes, within two units in the last place. Otherwise they are
     /// those that a caller may replace, called a lane at a time.
     pub approximate: bool,
+    /// The cache lines of a looked-up row that change places with as many after them in the order in which they are read:
+    /// `row_swap` of a target. 0 leaves the order.
+    pub row_swap: u64,
 }
 
 /// A property of the data that a program rests on: one that does not hold would make it read outside of its tensors.

@@ -95,7 +95,7 @@ fn check(operation: &Operation<'_>) -> usize {
             &program,
             &[],
             &[],
-            Core { vector_bytes, threads: 1, approximate: false },
+            Core { vector_bytes, threads: 1, approximate: false, row_swap: 2 },
         ) {
             Ok(source) => source,
             Err(Error::Conversion { .. } | Error::HalfBytes(_)) => continue,
@@ -179,7 +179,7 @@ fn exponentials() {
         [(true, 16, 32), (true, 1, 32), (false, 16, 64), (false, 8, 16), (false, 1, 64)]
     {
         let program = verify(program(&operation, lanes), &Limits::NONE).expect("is well-formed");
-        let source = c::print(&program, &[], &[], Core { vector_bytes, threads: 1, approximate })
+        let source = c::print(&program, &[], &[], Core { vector_bytes, threads: 1, approximate, row_swap: 2 })
             .expect("C");
         assert!(source.replaceable.is_empty(), "no function of the C library is called");
         let (contraction, most) =

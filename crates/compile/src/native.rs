@@ -21,6 +21,7 @@ pub fn source(inputs: &Inputs, program: &Verified, options: &Options) -> Checked
         vector_bytes: inputs.machine.core.simd_bytes,
         threads: options.threads,
         approximate: options.exact == Exactness::Approx,
+        row_swap: inputs.machine.core.row_swap,
     };
     let scratch = scratch(&inputs.model, program);
     c::print(program, &requirements, &scratch, core)

@@ -103,7 +103,10 @@ impl<'a> Statistics<'a> {
                 }
             };
             let extents = declared.shape.iter().map(extent);
-            workload.extents.extend(extents.collect::<Option<Vec<f64>>>().map(|all| (name, all)));
+            if let Some(all) = extents.collect::<Option<Vec<f64>>>() {
+                workload.bytes += all.iter().product::<f64>() * declared.dtype.bits() as f64 / 8.0;
+                workload.extents.insert(name, all);
+            }
             if declared.purpose == Purpose::Scratch {
                 workload.intermediate.insert(name);
             }

@@ -192,7 +192,7 @@ impl Interpreter {
     fn early(&mut self, early: Early<At>) -> Result<(), Fault> {
         match early {
             Early::Fetched(ahead) => self.load(ahead, true).map(drop),
-            Early::Asked { later, .. } => self.look(later),
+            Early::Asked { later, again, .. } => self.look(later).and_then(|()| self.look(again)),
         }
     }
 

@@ -5,6 +5,7 @@ use super::functions::Functions;
 use super::fuse::Fused;
 use super::lines::Lines;
 use super::names::Names;
+use super::parts::looked_up;
 use super::vectors::{Pieces, Width, scalar};
 use super::{Core, Error};
 use crate::dlc::{Addr, Expr, Program, RegisterId, TensorId, Type};
@@ -59,6 +60,10 @@ pub(super) struct Writer<'a> {
     pub batches: &'a BTreeMap<TensorId, RegisterId>,
     /// The tensors all rows of which are in one place.
     pub folded: &'a BTreeSet<TensorId>,
+    /// The tensors whose rows are asked for ahead.
+    pub looked_up: BTreeSet<TensorId>,
+    /// The cache lines of such a row that change places with as many after them; none if 0.
+    pub row_swap: u64,
     width: Width,
     /// The threads that share loops.
     pub threads: u32,
@@ -86,6 +91,8 @@ impl<'a> Writer<'a> {
             declarations: Declarations::of(program),
             batches: &fused.batches,
             folded: &fused.folded,
+            looked_up: looked_up(program),
+            row_swap: core.row_swap,
             width: Width::of(program, core.vector_bytes),
             threads: core.threads,
             approximate: core.approximate,
@@ -328,7 +335,7 @@ impl<'a> Writer<'a> {
         let (array, code) = (self.names.fresh(name), self.value(x)?.text);
         if count > 1 {
             self.out.line(format!("{vector} {array}[{count}];"));
-            self.out.line(format!("for (int p = 0; p < {count}; p++) {array}[p] = {code};"));
+            self.each(x, &format!("{array}[p] = {code};"));
         } else {
             self.out.line(format!("const {vector} {array}[1] = {{{code}}};"));
         }

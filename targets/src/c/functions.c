@@ -418,6 +418,14 @@ static void matmul_$S($T *restrict out, const $T *restrict a, const $T *restrict
   }
 }
 
+//// swapped
+// The vector of a looked-up row that is read in a turn: so many change places with as many after them. To the processor,
+// lines in ascending order are the beginning of more, which it fetches and nobody reads.
+static inline int swapped(int turn, int vectors, int by) {
+  const int rest = vectors % (2 * by), within = turn % (2 * by);
+  return turn < vectors - rest ? turn - within + (within + by) % (2 * by) : turn;
+}
+
 //// part
 // Where a part of `n` iterations starts, each of `step` rows.
 static int64_t part_i64(int64_t n, int64_t step, int64_t part, int64_t parts) {

@@ -3,6 +3,7 @@
 use super::Error;
 use super::declare::{Block, in_expr, registers};
 use super::expression::Writer;
+use super::parts::LINE;
 use super::shared::{Rows, rows};
 use super::vectors::{Pieces, scalar};
 use crate::dlc::{Addr, CacheLevel, Dim, Expr, Loop, RegisterId, Stmt, Type};
@@ -12,9 +13,6 @@ use std::collections::BTreeSet;
 
 /// The rows that `matmul` multiplies at a time.
 const ROWS: u32 = 6;
-
-/// The bytes of a cache line.
-const LINE: u64 = 64;
 
 impl Writer<'_> {
     /// Writes the statements of the program.
@@ -77,14 +75,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a statement on one vector, for all vectors of a value.
-    fn each(&mut self, lanes: u32, line: &str) {
-        match self.pieces(lanes).count {
-            1 => self.out.line(line),
-            count => self.out.line(format!("for (int p = 0; p < {count}; p++) {line}")),
-        }
-    }
-
     fn set(&mut self, register: RegisterId, value: &Expr, declares: bool) -> Result<(), Error> {
         let ty = self.program.registers[register.index()].ty;
         let code = self.value(value)?.text();
@@ -99,7 +89,7 @@ impl Writer<'_> {
             self.out.line(format!("{own} {name}[{count}];"));
         }
         let element = self.element(&name, ty);
-        self.each(ty.lanes, &format!("{element} = {code};"));
+        self.each(value, &format!("{element} = {code};"));
         Ok(())
     }
 
@@ -116,11 +106,11 @@ impl Writer<'_> {
         } else {
             self.value(value)?.text()
         };
-        self.write(addr, &code)
+        self.write(addr, value, &code)
     }
 
-    /// Writes a value to its place.
-    fn write(&mut self, addr: &Addr<Expr>, code: &str) -> Result<(), Error> {
+    /// Writes a value, whose code this is, to its place.
+    fn write(&mut self, addr: &Addr<Expr>, value: &Expr, code: &str) -> Result<(), Error> {
         let dtype = self.program.tensors[addr.tensor.index()].dtype;
         let tensor = self.names.tensors[addr.tensor.index()].clone();
         let (at, active) = self.place(addr)?;
@@ -146,7 +136,7 @@ impl Writer<'_> {
                 format!("{function}({tensor} + {at}, {code}, {active});")
             }
         };
-        self.each(lanes.count, &line);
+        self.each(value, &line);
         Ok(())
     }
 

@@ -59,6 +59,9 @@ schema! {
         prefetch_streams: u64, Count "streams" 0, 256;
         /// Lines that the prefetcher runs ahead of a stream, into the second-level cache.
         prefetch_lines: u64, Count "lines" 0, 256;
+        /// Lines of a looked-up row that change places with as many after them in the order in which C code reads them.
+        /// Read in ascending order, rows are streams to some prefetchers, which fetch lines that nobody reads.
+        row_swap: u64, Count "lines" 0, 64;
     }
 
     /// The execute unit's matrix unit: outer products of two vector registers, added to a square of

@@ -105,11 +105,13 @@ impl Lowering<'_> {
             Some(Form::Loaded { address, early: Some(Early::Fetched(stream)) }) => {
                 self.fetched(stream, address)
             }
-            Some(Form::Loaded { address, early: Some(Early::Asked { later, level }) }) => {
-                let (later, _) = self.target(later)?;
-                let asked = Stmt::Prefetch(later, self.level(level)?);
-                if !self.block.contains(&asked) {
-                    self.block.push(asked);
+            Some(Form::Loaded { address, early: Some(Early::Asked { later, again, level }) }) => {
+                for asked in [later, again] {
+                    let (asked, _) = self.target(asked)?;
+                    let asked = Stmt::Prefetch(asked, self.level(level)?);
+                    if !self.block.contains(&asked) {
+                        self.block.push(asked);
+                    }
                 }
                 self.load(address)
             }

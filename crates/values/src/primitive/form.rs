@@ -202,6 +202,8 @@ over_operands! {
         Asked {
             /// The address of the later load.
             later: T,
+            /// The address of a load before that, whose lines were asked for already and are asked for again.
+            again: T,
             /// The level of the cache that is to have the lines, a literal.
             level: T,
         },

@@ -132,10 +132,11 @@ primitives! {
         form: loaded(Some(Early::Fetched("ahead"))),
         operands: &["ahead", "address"], typing: of("address"), width: as_wide("address"),
         reads: &["ahead", "address"], price: Price::Operation, asks: &[("ahead", "0"), ("address", "0")];
-    "ahead" "the value at an address, while the cache lines of a later one are asked for, into the cache of a level":
-        form: loaded(Some(Early::Asked { later: "later", level: "level" })),
-        operands: &["level", "later", "address"], literals: &["level"], typing: of("address"), width: as_wide("address"),
-        reads: &["later", "address"], price: Price::Operation, asks: &[("later", "0"), ("address", "0")];
+    "ahead" "the value at an address, while the cache lines of two later ones are asked for, into the cache of a level":
+        form: loaded(Some(Early::Asked { later: "later", again: "again", level: "level" })),
+        operands: &["level", "later", "again", "address"], literals: &["level"], typing: of("address"),
+        width: as_wide("address"), reads: &["later", "again", "address"], price: Price::Operation,
+        asks: &[("later", "0"), ("again", "0"), ("address", "0")];
     "apply" "a binary operation that an operand names":
         form: Form::Binary(Operation::Named("op"), ["a", "b"]),
         operands: &["op", "a", "b"], width: as_wide("a"), price: Price::Operation;

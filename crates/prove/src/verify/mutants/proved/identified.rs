@@ -114,9 +114,9 @@ impl Side<'_> {
             && info.unit != Some(Unit::Access)
             && match early {
                 None => true,
-                Some(Early::Asked { later, .. }) => {
-                    has_a_place(self.signature, self.side, later, address)
-                }
+                Some(Early::Asked { later, again, .. }) => [later, again]
+                    .into_iter()
+                    .all(|asked| has_a_place(self.signature, self.side, asked, address)),
                 Some(Early::Fetched(_)) => false,
             }
         {
