@@ -3,6 +3,7 @@
 
 mod command;
 mod compiled;
+mod looked_up;
 mod operations;
 mod refused;
 mod sanitized;

@@ -15,7 +15,7 @@ use ember_targets::verify::Limits;
 use ember_values::scalar::{DType, Scalar};
 
 /// Runs a program in the simulator and as C for vectors of 16 and 64 bytes, and returns the C.
-fn checked(text: &str) -> String {
+pub fn checked(text: &str) -> String {
     checked_on(text, 1)
 }
 

@@ -27,10 +27,13 @@ const FOLDER: &str = "EMBER_REWRITE_CACHE";
 const KNOWN: [&str; 3] = ["cc", "gcc", "clang"];
 
 /// What a program is compiled with. Signed integers wrap, as those of programs do; nothing reads the error codes of the
-/// C library's functions.
-const FLAGS: [&str; 9] = [
+/// C library's functions. Loops are long, and gcc is to make two of one that asks again and again how a tensor lies in
+/// memory; clang does so without the parameter.
+const FLAGS: [&str; 11] = [
     "-std=gnu11",
     "-O3",
+    "--param=max-unswitch-insns=500",
+    "-Wno-unused-command-line-argument",
     "-march=native",
     "-fwrapv",
     "-fno-math-errno",

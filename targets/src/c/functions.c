@@ -327,9 +327,11 @@ static inline __attribute__((always_inline)) void fetch_line(const char *p, int 
   else if (level == 2) __builtin_prefetch(p, 0, 2);
   else __builtin_prefetch(p, 0, 1);
 }
-static inline __attribute__((always_inline)) void fetch(const void *p, int64_t bytes, int level) {
+static inline __attribute__((always_inline)) void fetch(const void *tensor, const void *p, int64_t bytes, int level) {
+  const int64_t from = (const char *)p - (const char *)tensor;
   for (int64_t at = 0; at < bytes; at += 64) fetch_line((const char *)p + at, level);
-  if (bytes % 64 == 0 ? (uintptr_t)p % 64 != 0 : bytes > 8) fetch_line((const char *)p + bytes - 1, level);
+  if (bytes % 64 == 0 && from % 64 == 0 ? (uintptr_t)tensor % 64 != 0 : bytes > 8)
+    fetch_line((const char *)p + bytes - 1, level);
 }
 
 //// transpose
