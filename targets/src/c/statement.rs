@@ -174,7 +174,8 @@ impl Writer<'_> {
         let function = self.functions.plain("fetch", Type::scalar(DType::U8));
         let at = if tensor.dtype == DType::U4 { format!("({at}) / 2") } else { at };
         let when = self.once_a_line(addr);
-        self.out.line(format!("{when}{function}({name}, {name} + {at}, {bytes}, {});", level.number()));
+        self.out
+            .line(format!("{when}{function}({name}, {name} + {at}, {bytes}, {});", level.number()));
         self.asked.push(first);
         Ok(())
     }
