@@ -179,8 +179,13 @@ fn exponentials() {
         [(true, 16, 32), (true, 1, 32), (false, 16, 64), (false, 8, 16), (false, 1, 64)]
     {
         let program = verify(program(&operation, lanes), &Limits::NONE).expect("is well-formed");
-        let source = c::print(&program, &[], &[], Core { vector_bytes, threads: 1, approximate, row_swap: 2 })
-            .expect("C");
+        let source = c::print(
+            &program,
+            &[],
+            &[],
+            Core { vector_bytes, threads: 1, approximate, row_swap: 2 },
+        )
+        .expect("C");
         assert!(source.replaceable.is_empty(), "no function of the C library is called");
         let (contraction, most) =
             if approximate { (Contraction::Fast, 2) } else { (Contraction::Off, 0) };
