@@ -1,6 +1,6 @@
 // What the programs of bags are compared with. WIDTH is the elements of a row; WEIGHTED if rows are multiplied; QUANTISED
-// if they are bytes with a scale and a bias; AHEAD is how many rows ahead the expert and the bound ask, and AGAIN how many rows ahead
-// they ask again, unless it is 0.
+// if they are bytes with a scale and a bias; AHEAD is how many rows ahead the expert and the bound ask, and AGAIN how many rows
+// ahead they ask again, unless it is 0.
 #include <stdint.h>
 
 typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
