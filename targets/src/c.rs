@@ -117,7 +117,7 @@ pub fn print(
     if !program.is_coupled() {
         return Err(Error::Decoupled);
     }
-    let fused = fuse::fused(program, scratch, core.threads);
+    let fused = fuse::fused(program, scratch);
     let mut writer = expression::Writer::new(&fused, core);
     writer.program()?;
     Ok(interface::source(writer, requirements))

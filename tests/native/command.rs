@@ -85,6 +85,16 @@ fn threads_give_the_same_bits() {
 }
 
 #[test]
+fn threads_share_the_blocks_of_attention() {
+    let text = ember(&["examples/bigbird.sexp", "--emit", "c", "--threads", "3"], &[]);
+    let text = String::from_utf8_lossy(&text.stdout);
+    // Three products with rows of their own, three biases, and one loop over blocks of queries for all that is left.
+    assert_eq!(text.matches("#pragma omp").count(), 7, "{text}");
+    let last = text.rsplit("#pragma omp").next().unwrap_or_default();
+    assert_eq!(last.matches("matmul_f32(").count(), 2, "{last}");
+}
+
+#[test]
 fn a_page_shows_the_times_and_the_rules() {
     let page = folder("page").join("page.html");
     let path = page.to_str().expect("a name");

@@ -84,7 +84,7 @@ impl Writer<'_> {
         let mut folded = self.folded.contains(&tensor);
         for (index, extent) in index.iter().zip(shape) {
             let own = match std::mem::take(&mut folded) {
-                true => Code::atom("0"),
+                true => Code::atom(self.place.as_deref().unwrap_or("0")),
                 false if row => self.named(index)?,
                 false => self.value(index)?,
             };

@@ -58,8 +58,10 @@ pub(super) struct Writer<'a> {
     pub declarations: Declarations,
     /// The loop variables that number the batches of products, by the tensor that is written.
     pub batches: &'a BTreeMap<TensorId, RegisterId>,
-    /// The tensors all rows of which are in one place.
+    /// The tensors all rows of which are in one place, or in one place for each part of a loop that threads share.
     pub folded: &'a BTreeSet<TensorId>,
+    /// The row of these tensors that stands for all, if it is not the first.
+    pub place: Option<String>,
     /// The tensors whose rows are asked for ahead.
     pub looked_up: BTreeSet<TensorId>,
     /// The cache lines of such a row that change places with as many after them; none if 0.
@@ -91,6 +93,7 @@ impl<'a> Writer<'a> {
             declarations: Declarations::of(program),
             batches: &fused.batches,
             folded: &fused.folded,
+            place: None,
             looked_up: looked_up(program),
             row_swap: core.row_swap,
             width: Width::of(program, core.vector_bytes),

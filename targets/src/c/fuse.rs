@@ -15,18 +15,15 @@ pub(super) struct Fused {
     pub program: Program,
     /// The loop variables that number the batches of products, by the tensor that is written.
     pub batches: BTreeMap<TensorId, RegisterId>,
-    /// The tensors of which only one row is in use at a time, so that all rows may be in one place.
+    /// The tensors of which each thread uses only one row at a time, so that all of its rows may be in one place.
     pub folded: BTreeSet<TensorId>,
 }
 
-/// Fuses the loops of a program for so many threads. `scratch` are the tensors that nothing reads after the program.
-pub(super) fn fused(program: &Program, scratch: &[TensorId], threads: u32) -> Fused {
+/// Fuses the loops of a program. `scratch` are the tensors that nothing reads after the program.
+pub(super) fn fused(program: &Program, scratch: &[TensorId]) -> Fused {
     let mut program = program.clone();
     let mut fuser = Fuser::default();
-    // Threads share the batches of a product, and need rows of their own.
-    if threads == 1 {
-        fuser.batched(&mut program);
-    }
+    fuser.batched(&mut program);
     program.main = fuser.body(std::mem::take(&mut program.main));
     let mut fused = Fused { program, batches: BTreeMap::new(), folded: BTreeSet::new() };
     for stmt in &fused.program.main {
@@ -37,9 +34,7 @@ pub(super) fn fused(program: &Program, scratch: &[TensorId], threads: u32) -> Fu
             }
         }
     }
-    if threads == 1 {
-        fused.folded = fuser.folded(&fused.program, scratch);
-    }
+    fused.folded = fuser.folded(&fused.program, scratch);
     fused
 }
 
@@ -212,26 +207,9 @@ impl Fuser {
     fn accesses(&self, counted: &Loop, var: RegisterId) -> Accesses {
         let mut stmts = counted.body.clone();
         rename(&mut stmts, counted.var, var);
-        let (products, others): (Vec<Stmt>, Vec<Stmt>) =
-            stmts.into_iter().partition(|stmt| self.product(stmt).is_some());
-        let (mut seen, mut all) = (Seen::default(), BTreeSet::new());
-        seen.body(&others);
-        others.iter().for_each(|stmt| registers(stmt, &mut all));
-        for stmt in products {
-            let Stmt::Matmul { out, a, b, .. } = stmt else { continue };
-            let [out, a, b] = [out, a, b].map(|addr| addr.tensor);
-            seen.written.insert(out);
-            seen.read.extend([a, b]);
-            for tensor in [out, a, b] {
-                let index = vec![Expr::Register(var)];
-                seen.accesses.entry(tensor).or_default().push(Addr {
-                    tensor,
-                    index,
-                    lanes: None,
-                    rows: None,
-                });
-            }
-        }
+        let seen = Seen::of(&stmts, var, |stmt| self.product(stmt).is_some());
+        let mut all = BTreeSet::new();
+        stmts.iter().for_each(|stmt| registers(stmt, &mut all));
         all.remove(&var);
         Accesses { seen, registers: all }
     }
@@ -287,7 +265,7 @@ fn loops(stmts: &[Stmt], found: &mut BTreeSet<RegisterId>) {
 }
 
 /// Collects the tensors that a statement reads or writes.
-fn touched(stmt: &Stmt, found: &mut BTreeSet<TensorId>) {
+pub(super) fn touched(stmt: &Stmt, found: &mut BTreeSet<TensorId>) {
     match stmt {
         Stmt::Matmul { out, a, b, .. } => {
             found.extend([out, a, b].map(|addr| addr.tensor));

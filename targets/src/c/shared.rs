@@ -18,20 +18,21 @@ pub(super) enum Rows {
     Ragged(TensorId),
 }
 
-/// Returns the rows of a loop at a place; `None` unless no iteration can depend on another one.
+/// Returns the rows of a loop at a place; `None` unless no iteration can depend on another one. A product in the loop may be
+/// one of batches, which the loop's variable numbers.
 pub(super) fn rows(
     program: &Program,
     declarations: &Declarations,
     counted: &Loop,
     block: &Block,
+    batch: impl Fn(&Stmt) -> bool,
 ) -> Option<Rows> {
     let from_start = matches!(counted.lo, Expr::Const(Scalar::I64(0)));
     let fixed = matches!(counted.hi, Expr::Const(_) | Expr::Size(_));
     if !from_start || !fixed || !declarations.of_loops.contains(&counted.var) {
         return None;
     }
-    let mut seen = Seen::default();
-    seen.body(&counted.body);
+    let seen = Seen::of(&counted.body, counted.var, batch);
     let inside = |register: &RegisterId| {
         declarations.of_loops.contains(register)
             || declarations
@@ -65,6 +66,27 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// Returns the accesses of a loop's body. A product in it may be one of batches, which the loop's variable numbers.
+    pub fn of(body: &[Stmt], var: RegisterId, batch: impl Fn(&Stmt) -> bool) -> Seen {
+        let mut seen = Seen::default();
+        for stmt in body {
+            match stmt {
+                Stmt::Matmul { out, a, b, .. } if batch(stmt) => {
+                    let [out, a, b] = [out, a, b].map(|addr| addr.tensor);
+                    seen.written.insert(out);
+                    seen.read.extend([a, b]);
+                    for tensor in [out, a, b] {
+                        let index = vec![Expr::Register(var)];
+                        let own = Addr { tensor, index, lanes: None, rows: None };
+                        seen.accesses.entry(tensor).or_default().push(own);
+                    }
+                }
+                _ => seen.body(std::slice::from_ref(stmt)),
+            }
+        }
+        seen
+    }
+
     /// Adds the accesses of statements.
     pub fn body(&mut self, body: &[Stmt]) {
         for stmt in body {

@@ -3,6 +3,7 @@
 use super::Error;
 use super::declare::{Block, in_expr, registers};
 use super::expression::Writer;
+use super::fuse::touched;
 use super::parts::LINE;
 use super::shared::{Rows, rows};
 use super::vectors::{Pieces, scalar};
@@ -249,9 +250,10 @@ impl Writer<'_> {
         if let Some(batch) = self.batches.get(&operands[0]) {
             let batch = &self.names.registers[batch.index()];
             let whole = [[&m, &n], [&m, &k], [&k, &n]].map(|sides| sides.map(String::as_str));
-            let of = |at: usize| match self.folded.contains(&operands[at]) {
-                true => [&out, &a, &b][at].clone(),
-                false => own([&out, &a, &b][at], batch, whole[at]),
+            let of = |at: usize| match (self.folded.contains(&operands[at]), &self.place) {
+                (false, _) => own([&out, &a, &b][at], batch, whole[at]),
+                (true, Some(place)) => own([&out, &a, &b][at], place, whole[at]),
+                (true, None) => [&out, &a, &b][at].clone(),
             };
             let call = call([of(0), of(1), of(2)], &m);
             self.out.line(call);
@@ -327,12 +329,23 @@ impl Writer<'_> {
             }
         };
         let shared = (self.threads > 1 && self.depth == 0)
-            .then(|| rows(self.program, &self.declarations, counted, block))
+            .then(|| {
+                let batch = |stmt: &Stmt| self.is_batch(stmt, counted.var);
+                rows(self.program, &self.declarations, counted, block, batch)
+            })
             .flatten();
-        let (lo, end, ends) = match shared {
+        let (lo, end, mut ends) = match shared {
             Some(rows) => self.share(rows, counted, &end),
             None => (lo, end, ends),
         };
+        // A part of the loop has the place of its first row.
+        let mut used = BTreeSet::new();
+        counted.body.iter().for_each(|stmt| touched(stmt, &mut used));
+        if shared.is_some() && !used.is_disjoint(self.folded) {
+            let first = self.names.fresh("first");
+            ends = format!(", {first} = {name}{ends}");
+            self.place = Some(first);
+        }
         let declared = if inside { format!("{} ", scalar(DType::I64)) } else { String::new() };
         let next = match counted.step {
             1 => format!("{name}++"),
@@ -342,8 +355,19 @@ impl Writer<'_> {
         self.depth += 1;
         let done = self.with_most(counted.var, most, |writer| writer.body(&counted.body, block));
         self.depth -= 1;
+        if self.depth == 0 {
+            self.place = None;
+        }
         self.out.close();
         done
+    }
+
+    /// Returns true if a statement is a product of one of several batches, which a loop's variable numbers.
+    fn is_batch(&self, stmt: &Stmt, var: RegisterId) -> bool {
+        match stmt {
+            Stmt::Matmul { out, .. } => self.batches.get(&out.tensor) == Some(&var),
+            _ => false,
+        }
     }
 
     /// Writes the loop over parts of a loop's rows, of which each thread takes one after another, and returns the bounds
@@ -357,7 +381,11 @@ impl Writer<'_> {
                 let function = self.functions.plain("part", Type::scalar(DType::I64));
                 let (sizes, trips) = self.trips(&counted.body);
                 let all = [n.to_owned()].into_iter().chain(sizes).format(" * ");
-                let enough = (256 * step).checked_div(trips).unwrap_or(0).max(1);
+                let product = |stmt: &Stmt| matches!(stmt, Stmt::Matmul { .. });
+                let enough = match counted.body.iter().any(product) {
+                    true => step,
+                    false => (256 * step).checked_div(trips).unwrap_or(0).max(1),
+                };
                 (function, format!("{n}, {step}"), format!("{all} > {enough}"))
             }
             Rows::Ragged(offsets) => {
