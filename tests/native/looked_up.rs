@@ -3,17 +3,20 @@
 use super::compiled::{Compiled, smaller};
 use super::whole::checked;
 
-/// Returns how often the C of the embedding bag asks for rows of its table, of which there are at most so many.
-fn requests(rows: u64) -> usize {
-    let compiled = Compiled::of("embedding_bag.sexp", 1, |text| smaller(&text, rows));
-    compiled.source.text.matches("fetch(table, table + indices[").count()
+/// Returns how often the C of an example asks for rows of a table. Tables have at most so many rows.
+fn requests(example: &str, table: &str, rows: u64) -> usize {
+    let compiled = Compiled::of(example, 1, |text| smaller(&text, rows));
+    compiled.source.text.matches(&format!("  fetch({table}, ")).count()
 }
 
 #[test]
 fn rows_from_memory_are_asked_for_twice() {
     // A table of 256 MB, and one that a last-level cache of 32 MiB holds.
-    assert_eq!(requests(1_000_000), 2);
-    assert_eq!(requests(50_000), 1);
+    assert_eq!(requests("embedding_bag.sexp", "table", 1_000_000), 2);
+    assert_eq!(requests("embedding_bag.sexp", "table", 50_000), 1);
+    // Tables that it holds one by one, but not together.
+    assert_eq!(requests("dlrm_rm1.sexp", "table0", 200_000), 2);
+    assert_eq!(requests("dlrm_rm1.sexp", "table0", 2_000), 1);
 }
 
 #[test]

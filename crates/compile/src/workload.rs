@@ -10,6 +10,7 @@ use ember_model::data::Instance;
 use ember_model::{IndexUse, Model, OffsetsUse, TensorId};
 use ember_targets::dlc::{Dim, Purpose};
 use ember_targets::machine::Machine;
+use ember_targets::tensor::Tensor;
 use ember_values::capability::Capability;
 use itertools::Itertools;
 use lru::LruCache;
@@ -85,7 +86,9 @@ impl<'a> Statistics<'a> {
 
     /// Returns the workload of the loops in an e-graph.
     pub fn workload(&self, egraph: &EGraph) -> Workload {
+        let bytes = |tensor: &Tensor| tensor.dtype.bytes_of(tensor.len()) as f64;
         let mut workload = Workload {
+            bytes: self.store.tensors.values().map(bytes).sum(),
             first_touch: self.first_touch.clone(),
             past_l1: self.past_l1.clone(),
             past_l2: self.past_l2.clone(),
@@ -103,10 +106,7 @@ impl<'a> Statistics<'a> {
                 }
             };
             let extents = declared.shape.iter().map(extent);
-            if let Some(all) = extents.collect::<Option<Vec<f64>>>() {
-                workload.bytes += all.iter().product::<f64>() * declared.dtype.bits() as f64 / 8.0;
-                workload.extents.insert(name, all);
-            }
+            workload.extents.extend(extents.collect::<Option<Vec<f64>>>().map(|all| (name, all)));
             if declared.purpose == Purpose::Scratch {
                 workload.intermediate.insert(name);
             }

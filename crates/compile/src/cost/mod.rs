@@ -53,7 +53,7 @@ pub struct Workload {
     pub past_l2: FxHashMap<Symbol, f64>,
     /// The extents of each tensor, by its name in terms.
     pub extents: FxHashMap<Symbol, Vec<f64>>,
-    /// The bytes of all tensors together, as far as their extents are known.
+    /// The bytes of all tensors of the model together, those of other groups, too.
     pub bytes: f64,
     /// The intermediate tensors, which nothing outside of the program reads, by their names in terms.
     pub intermediate: FxHashSet<Symbol>,
