@@ -21,7 +21,7 @@ use ember_language::diagnostic::{Checked, Diagnostic};
 use ember_language::rules::Exactness;
 use ember_native::{Buffers, Compiler, Contraction, Error, Found, Library};
 use ember_targets::c::Source;
-use ember_targets::machine::{HERE, Machine};
+use ember_targets::machine::{HERE, Machine, MachineError};
 use ember_targets::tensor::Tensor;
 use ember_targets::verify::Verified;
 use ember_tools::progress::Line;
@@ -52,21 +52,14 @@ struct Ready {
 }
 
 /// Completes the description of this machine by what is found out about it; other descriptions stay as they are.
-pub(crate) fn complete(machine: &mut Machine) -> Option<Found> {
+pub(crate) fn complete(machine: &mut Machine) -> Checked<Option<Found>> {
     if machine.name != HERE {
-        return None;
+        return Ok(None);
     }
     let found = ember_native::found();
-    machine.core.simd_bytes = found.vector_bytes;
-    machine.core.vector_registers = found.vector_registers;
-    for (level, bytes) in &found.caches {
-        match level {
-            1 => machine.l1.bytes = *bytes,
-            2 => machine.l2.bytes = *bytes,
-            _ => {}
-        }
-    }
-    Some(found)
+    let own = |error: MachineError| Diagnostic::global(error.message);
+    found.complete(machine).map_err(|errors| errors.into_iter().map(own).collect::<Vec<_>>())?;
+    Ok(Some(found))
 }
 
 /// Writes the library and the header of a model's best program.

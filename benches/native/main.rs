@@ -73,7 +73,7 @@ fn measured(case: &Case, threads: u32, compiler: &Compiler, folder: &Path) -> us
     let mut sources = Sources::new(Disk);
     sources.add("measured.sexp", case.model.clone());
     let mut inputs = read(&mut sources, Path::new("measured.sexp"), &options).expect("a model");
-    inputs.machine.core.simd_bytes = ember_native::found().vector_bytes;
+    ember_native::found().complete(&mut inputs.machine).expect("a description");
     let program = compile(&inputs, &options, Goal::Coupled).expect("a program").program;
     let source = native::source(&inputs, &program, &options).expect("C");
     let contraction = match case.exact {

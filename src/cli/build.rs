@@ -55,7 +55,7 @@ impl BuildArgs {
         }
         let mut inputs = pipeline::read(sources, &self.model, &options)?;
         render::emit(sources, &inputs.warnings);
-        native::complete(&mut inputs.machine);
+        native::complete(&mut inputs.machine)?;
         let source = native::build(&inputs, &options, &self.output)?;
         write_output(&header, source.header)?;
         Ok(ExitCode::SUCCESS)

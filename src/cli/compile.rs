@@ -40,7 +40,7 @@ pub(super) fn main_job(
     let options = common.options();
     let mut inputs = pipeline::read(sources, model, &options)?;
     render::emit(sources, &inputs.warnings);
-    let found = native::complete(&mut inputs.machine);
+    let found = native::complete(&mut inputs.machine)?;
     let options = common.options_for(&inputs);
     if let Some(phase) = common.emit_after {
         let text = emit::around(&inputs, &options, phase)?;

@@ -164,7 +164,7 @@ impl TuneArgs {
         };
         let mut inputs = pipeline::read(sources, model, &options)?;
         render::emit(sources, &inputs.warnings);
-        crate::native::complete(&mut inputs.machine);
+        crate::native::complete(&mut inputs.machine)?;
         let default =
             if inputs.machine.has_access_unit() { options.schedule.as_str() } else { NATIVE };
         let schedule = own.schedule.clone().unwrap_or_else(|| default.to_owned());

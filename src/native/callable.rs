@@ -181,7 +181,7 @@ pub struct Output {
 /// Compiles a model for callers.
 pub(crate) fn callable(mut inputs: Inputs, options: &Options) -> Checked<Callable> {
     let started = Instant::now();
-    complete(&mut inputs.machine);
+    complete(&mut inputs.machine)?;
     let model = &inputs.model;
     let compiler = Compiler::find().map_err(failed)?;
     let (program, source, path) = compiled(&inputs, options, &compiler, &options.schedule)?;

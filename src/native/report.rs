@@ -40,6 +40,8 @@ pub(crate) struct NativeReport {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[schemars(rename = "Processor")]
 pub(crate) struct Described {
+    /// What the processor calls its maker; empty if it names none.
+    maker: String,
     /// The instructions of the widest vectors.
     vectors: String,
     /// The bytes of one vector register.
@@ -114,6 +116,7 @@ impl Row {
 /// Returns what was found out about the processor.
 pub(super) fn described(found: &Found) -> Described {
     Described {
+        maker: found.maker.clone(),
         vectors: found.vectors.to_owned(),
         vector_bytes: found.vector_bytes,
         vector_registers: found.vector_registers,
@@ -127,9 +130,10 @@ pub(crate) fn text(report: &NativeReport) -> String {
     let NativeReport { model, target, seed, compiler, .. } = report;
     let machine = report.machine.as_ref().map(|machine| {
         let caches = machine.caches.iter().map(|bytes| format!("{} KiB", bytes / 1024)).join(", ");
-        let Described { vectors, vector_registers, threads, .. } = machine;
+        let Described { maker, vectors, vector_registers, threads, .. } = machine;
+        let made = if maker.is_empty() { String::new() } else { format!("{maker}, ") };
         format!(
-            "found: {vectors}, {vector_registers} vector registers, caches of {caches}, {threads} \
+            "found: {made}{vectors}, {vector_registers} vector registers, caches of {caches}, {threads} \
              threads of which {} used",
             if report.threads == 1 {
                 "one is".to_owned()

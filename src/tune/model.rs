@@ -66,7 +66,7 @@ impl<'a> Subject<'a> {
         let mut options = self.options.clone();
         options.settings.extend(settings);
         let mut inputs = pipeline::read(sources, self.model, &options)?;
-        native::complete(&mut inputs.machine);
+        native::complete(&mut inputs.machine)?;
         if let Some(race) = &self.race {
             return Ok(race.relative(&inputs, &options));
         }

@@ -17,6 +17,7 @@ mod interface;
 mod lines;
 mod names;
 mod parts;
+mod past;
 mod shared;
 mod statement;
 mod vectors;
@@ -40,6 +41,9 @@ pub struct Core {
     /// The cache lines of a looked-up row that change places with as many after them in the order in which they are read:
     /// `row_swap` of a target. 0 leaves the order.
     pub row_swap: u64,
+    /// The bytes of the last-level cache that the core may fill. A tensor that is larger, and that nothing reads, is written
+    /// past the caches.
+    pub llc_bytes: u64,
 }
 
 /// A property of the data that a program rests on: one that does not hold would make it read outside of its tensors.
@@ -119,6 +123,8 @@ pub fn print(
     }
     let fused = fuse::fused(program, scratch);
     let mut writer = expression::Writer::new(&fused, core);
+    writer.declare_past(core.llc_bytes);
     writer.program()?;
+    writer.finish_past();
     Ok(interface::source(writer, requirements))
 }

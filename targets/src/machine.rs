@@ -130,16 +130,36 @@ pub const DEFAULT: &str = "tmu-cpu-plus";
 pub const HERE: &str = "cpu";
 
 /// The descriptions that come with the program, with their names.
-pub const SHIPPED: [(&str, &str); 6] = [
+pub const SHIPPED: [(&str, &str); 7] = [
     ("tmu-cpu", TMU_CPU),
     (DEFAULT, include_str!("../tmu-cpu-plus.toml")),
     (HERE, include_str!("../cpu.toml")),
+    ("cpu-zen", include_str!("../cpu-zen.toml")),
     ("cpu-avx2", include_str!("../cpu-avx2.toml")),
     ("cpu-neon", include_str!("../cpu-neon.toml")),
     ("cpu-sve", include_str!("../cpu-sve.toml")),
 ];
 
+/// The descriptions that are peculiar to the processors of a maker, by what these call the maker (CPUID, leaf 0). They
+/// inherit from [`HERE`].
+const MAKERS: [(&str, &str); 1] = [("AuthenticAMD", "cpu-zen")];
+
 impl Machine {
+    /// Takes over what is peculiar to the processors of a maker, if it is known.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with a shipped description.
+    pub fn made_by(&mut self, maker: &str) -> Result<(), Vec<MachineError>> {
+        let known = MAKERS.iter().find(|(own, _)| *own == maker);
+        let text = known.and_then(|(_, own)| SHIPPED.iter().find(|(name, _)| name == own));
+        if let Some((_, text)) = text {
+            let own = Machine::parse_from(text, Some(self))?;
+            *self = Machine { name: std::mem::take(&mut self.name), ..own };
+        }
+        Ok(())
+    }
+
     /// Returns true if there is an access unit beside the core.
     pub fn has_access_unit(&self) -> bool {
         self.access.lanes > 0

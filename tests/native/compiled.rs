@@ -23,10 +23,20 @@ pub struct Compiled {
 impl Compiled {
     /// Compiles an example, whose text `change` may change first.
     pub fn of(example: &str, threads: u32, change: impl Fn(String) -> String) -> Compiled {
+        Compiled::on("cpu", example, threads, change)
+    }
+
+    /// Compiles an example for a target.
+    pub fn on(
+        target: &str,
+        example: &str,
+        threads: u32,
+        change: impl Fn(String) -> String,
+    ) -> Compiled {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let options = Options {
             rules: vec![root.join("rules")],
-            target: "cpu".to_owned(),
+            target: target.to_owned(),
             schedule: "native".to_owned(),
             threads,
             ..Options::default()

@@ -5,6 +5,7 @@ mod command;
 mod compiled;
 mod looked_up;
 mod operations;
+mod past;
 mod refused;
 mod sanitized;
 mod whole;

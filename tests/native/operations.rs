@@ -95,7 +95,7 @@ fn check(operation: &Operation<'_>) -> usize {
             &program,
             &[],
             &[],
-            Core { vector_bytes, threads: 1, approximate: false, row_swap: 2 },
+            Core { vector_bytes, threads: 1, approximate: false, row_swap: 2, llc_bytes: 0 },
         ) {
             Ok(source) => source,
             Err(Error::Conversion { .. } | Error::HalfBytes(_)) => continue,
@@ -183,7 +183,7 @@ fn exponentials() {
             &program,
             &[],
             &[],
-            Core { vector_bytes, threads: 1, approximate, row_swap: 2 },
+            Core { vector_bytes, threads: 1, approximate, row_swap: 2, llc_bytes: 0 },
         )
         .expect("C");
         assert!(source.replaceable.is_empty(), "no function of the C library is called");

@@ -49,7 +49,7 @@ fn checked_on(text: &str, threads: u32) -> String {
     let compiler = Compiler::find().expect("a C compiler");
     let mut text = String::new();
     for vector_bytes in [16, 64] {
-        let core = Core { vector_bytes, threads, approximate: false, row_swap: 2 };
+        let core = Core { vector_bytes, threads, approximate: false, row_swap: 2, llc_bytes: 0 };
         let source = c::print(&program, &[], &[], core).expect("C");
         let path = compiler.compile(&source, Contraction::Off).expect("compiles");
         let library = Library::load(&path, &source).expect("loads");

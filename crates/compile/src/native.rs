@@ -22,6 +22,7 @@ pub fn source(inputs: &Inputs, program: &Verified, options: &Options) -> Checked
         threads: options.threads,
         approximate: options.exact == Exactness::Approx,
         row_swap: inputs.machine.core.row_swap,
+        llc_bytes: inputs.machine.llc_share(),
     };
     let scratch = scratch(&inputs.model, program);
     c::print(program, &requirements, &scratch, core)

@@ -1,5 +1,6 @@
 //! The processor that this process runs on.
 
+use ember_targets::machine::{Machine, MachineError};
 use std::fs;
 use std::path::Path;
 
@@ -9,6 +10,8 @@ const CACHES: &str = "/sys/devices/system/cpu/cpu0/cache";
 /// What is found out about the processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
+    /// What it calls its maker; empty if it names none.
+    pub maker: String,
     /// The widest vectors, by the name of their instructions.
     pub vectors: &'static str,
     /// The bytes of one vector register.
@@ -25,7 +28,40 @@ pub struct Found {
 pub fn found() -> Found {
     let (vectors, vector_bytes, vector_registers) = vectors();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    Found { vectors, vector_bytes, vector_registers, caches: caches(Path::new(CACHES)), threads }
+    let caches = caches(Path::new(CACHES));
+    Found { maker: maker(), vectors, vector_bytes, vector_registers, caches, threads }
+}
+
+impl Found {
+    /// Completes the description of this machine.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with a description that comes with the program.
+    pub fn complete(&self, machine: &mut Machine) -> Result<(), Vec<MachineError>> {
+        machine.made_by(&self.maker)?;
+        machine.core.simd_bytes = self.vector_bytes;
+        machine.core.vector_registers = self.vector_registers;
+        for (level, bytes) in &self.caches {
+            match level {
+                1 => machine.l1.bytes = *bytes,
+                2 => machine.l2.bytes = *bytes,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn maker() -> String {
+    let named = raw_cpuid::CpuId::new().get_vendor_info();
+    named.map(|maker| maker.as_str().to_owned()).unwrap_or_default()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn maker() -> String {
+    String::new()
 }
 
 #[cfg(target_arch = "x86_64")]

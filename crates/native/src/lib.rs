@@ -22,7 +22,8 @@
 //!     ..Program::default()
 //! };
 //! let program = verify(program, &Limits::NONE).expect("a program");
-//! let source = c::print(&program, &[], &[], Core { vector_bytes: 16, threads: 1, approximate: false, row_swap: 0 }).expect("C");
+//! let core = Core { vector_bytes: 16, threads: 1, approximate: false, row_swap: 0, llc_bytes: 1 << 25 };
+//! let source = c::print(&program, &[], &[], core).expect("C");
 //! let compiler = Compiler::find().expect("a C compiler");
 //! let library = Library::load(&compiler.compile(&source, Contraction::Off).expect("compiles"), &source).expect("loads");
 //! let x = Tensor { dtype: DType::F32, shape: vec![2], data: Data::F32(Arc::new(vec![3.0, 4.0])) };

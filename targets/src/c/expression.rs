@@ -66,6 +66,8 @@ pub(super) struct Writer<'a> {
     pub looked_up: BTreeSet<TensorId>,
     /// The cache lines of such a row that change places with as many after them; none if 0.
     pub row_swap: u64,
+    /// The variables that say if a tensor is written past the caches.
+    pub past: BTreeMap<TensorId, String>,
     width: Width,
     /// The threads that share loops.
     pub threads: u32,
@@ -96,6 +98,7 @@ impl<'a> Writer<'a> {
             place: None,
             looked_up: looked_up(program),
             row_swap: core.row_swap,
+            past: BTreeMap::new(),
             width: Width::of(program, core.vector_bytes),
             threads: core.threads,
             approximate: core.approximate,

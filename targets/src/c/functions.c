@@ -4,6 +4,29 @@ static inline $V load_$V(const $T *p) { return *(const $V *)p; }
 //// store
 static inline void store_$V($T *p, $V x) { *($V *)p = x; }
 
+//// store_past
+// Writes a vector past the caches if that is asked for: a line that is written as a whole is not read from memory before.
+static inline void store_past_$V($T *p, $V x, int past) {
+  typedef float whole __attribute__((vector_size(sizeof($V)), may_alias));
+  if (!past || (uintptr_t)p % sizeof($V) != 0) store_$V(p, x);
+#if defined __clang__ && defined __x86_64__
+  else __builtin_nontemporal_store((whole)x, (whole *)p);
+#elif defined $FEATURE
+  else __builtin_ia32_$STORE((float *)p, (whole)x);
+#else
+  else store_$V(p, x);
+#endif
+}
+
+//// past_written
+// What was written past the caches becomes visible to others before what is written later. Threads that share a loop need
+// none: the locked instructions with which they wait for each other at its end do the same.
+static inline void past_written(void) {
+#if defined __x86_64__
+  __builtin_ia32_sfence();
+#endif
+}
+
 //// load_first
 // The lanes below `active`; the others are 0.
 static inline $V load_first_$V(const $T *p, int64_t active) {

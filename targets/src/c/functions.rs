@@ -252,6 +252,20 @@ impl Functions {
         self.plain("matmul", ty)
     }
 
+    /// Returns the name of a store past the caches; `None` for vectors of which no processor has one.
+    pub fn past(&mut self, ty: Type) -> Option<String> {
+        let (feature, store) = match ty.dtype.bits() * u64::from(ty.lanes) {
+            512 => ("__AVX512F__", "movntps512"),
+            256 => ("__AVX__", "movntps256"),
+            128 => ("__SSE__", "movntps"),
+            _ => return None,
+        };
+        self.of_type("store", ty);
+        let name = format!("store_past_{}", type_name(ty.dtype, ty.lanes));
+        self.write(&name, "store_past", ty, &[("$FEATURE", feature), ("$STORE", store)]);
+        Some(name)
+    }
+
     /// Returns the name of the conversion from a floating-point type to an integer type.
     pub fn truncate(&mut self, from: DType, to: DType) -> String {
         let name = format!("{}_of_{}", to.name(), from.name());

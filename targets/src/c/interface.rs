@@ -133,8 +133,7 @@ fn check(writer: &mut Writer<'_>, requirement: &Requirement) -> Check {
     let decl = &writer.program.tensors[tensor.index()];
     let name = &writer.names.tensors[tensor.index()];
     let end = writer.names.extent(end);
-    let elements = decl.shape.iter().map(|dim| writer.names.extent(dim)).join(" * ");
-    let elements = if elements.is_empty() { "1".to_owned() } else { elements };
+    let elements = writer.names.elements(&decl.shape);
     let error = match requirement {
         Requirement::Below { .. } => {
             format!("an element of {name} is negative, or not below {end}")

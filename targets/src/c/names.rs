@@ -45,6 +45,12 @@ impl Names {
         }
     }
 
+    /// Returns the number of a tensor's elements in C.
+    pub fn elements(&self, shape: &[Dim]) -> String {
+        let extents: Vec<String> = shape.iter().map(|dim| self.extent(dim)).collect();
+        if extents.is_empty() { "1".to_owned() } else { extents.join(" * ") }
+    }
+
     /// Returns a new identifier that is as close to a name as C allows. Names that end in an underscore and digits belong
     /// to types and functions of the written code, so that none is given unless it was free.
     pub fn fresh(&mut self, name: &str) -> String {

@@ -130,9 +130,16 @@ impl Writer<'_> {
             return Err(Error::HalfBytes(lanes.count));
         }
         let piece = self.piece(Type { dtype, lanes: lanes.count });
-        let line = match active {
-            None => format!("{}({tensor} + {at}, {code});", self.functions.of_type("store", piece)),
-            Some(active) => {
+        let past = self.past.get(&addr.tensor);
+        let past = past.and_then(|past| Some((past, self.functions.past(piece)?)));
+        let line = match (active, past) {
+            (None, Some((past, function))) => {
+                format!("{function}({tensor} + {at}, {code}, {past});")
+            }
+            (None, None) => {
+                format!("{}({tensor} + {at}, {code});", self.functions.of_type("store", piece))
+            }
+            (Some(active), _) => {
                 let function = self.functions.of_type("store_first", piece);
                 format!("{function}({tensor} + {at}, {code}, {active});")
             }

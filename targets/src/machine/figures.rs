@@ -62,6 +62,9 @@ schema! {
         /// Lines of a looked-up row that change places with as many after them in the order in which C code reads them.
         /// Read in ascending order, rows are streams to some prefetchers, which fetch lines that nobody reads.
         row_swap: u64, Count "lines" 0, 64;
+        /// The share of requests for lines from memory that the core drops because too many are on their way. If there are
+        /// such, C code asks for looked-up rows twice.
+        dropped_requests: f64, Real "share" 0, 1;
     }
 
     /// The execute unit's matrix unit: outer products of two vector registers, added to a square of

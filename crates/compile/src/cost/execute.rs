@@ -12,10 +12,6 @@ use ember_values::primitive::form::{Early, Form, Sequence, View};
 use ember_values::primitive::{Price, Typing};
 use ember_values::scalar::DType;
 
-/// The share of requests for lines from memory that a processor drops, because too many are on their way. Chosen by what
-/// requests that are made again saved on a core of the kind Zen 4: 0.8 to 1.5 ns for each line from memory.
-const DROPPED: f64 = 0.1;
-
 /// Returns true if an operator means a value that is computed once and held in a register over the loops inside.
 pub fn is_held(info: &OpInfo) -> bool {
     let execute = Some(Unit::Execute);
@@ -191,7 +187,8 @@ impl Model<'_> {
                 + self.rates.operations(lines + issued)
                 + Cost { loaded, ..Cost::default() };
         } else if self.workload.bytes > self.rates.llc_bytes {
-            execute += DROPPED * lines * self.misses(address) * self.rates.exposed_latency;
+            let dropped = self.rates.dropped * lines * self.misses(address);
+            execute += dropped * self.rates.exposed_latency;
         }
         Summary { cost: Cost { execute, ..load.cost } + requests, ..load }
     }

@@ -211,6 +211,8 @@ pub struct Rates {
     pub traversal: f64,
     /// Cycles that a load of the execute unit waits for DRAM, in addition to the cycles that its window hides.
     pub exposed_latency: f64,
+    /// The share of requests for lines from memory that the core drops.
+    pub dropped: f64,
     /// Cycles that a load of the execute unit waits for the last level cache, in addition to the cycles that its window
     /// hides.
     pub exposed_llc: f64,
@@ -286,6 +288,7 @@ impl Rates {
             token: machine.access.token_cycles as f64,
             traversal: machine.access.traversal_cycles as f64,
             exposed_latency: machine.cycles(unloaded) as f64 / OVERLAPPING,
+            dropped: core.dropped_requests,
             exposed_llc: machine.llc.latency as f64 / OVERLAPPING,
             l2_rate: machine.l2.bytes_per_cycle as f64,
             llc_bytes: machine.llc_share() as f64,
