@@ -105,3 +105,38 @@ fn caches(folder: &Path) -> Vec<(u32, u64)> {
     found.dedup_by_key(|(level, _)| *level);
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ember_targets::machine::{HERE, SHIPPED, TMU_CPU};
+
+    #[test]
+    fn a_description_is_completed() {
+        let published = Machine::parse(TMU_CPU).expect("a machine");
+        let (_, text) = SHIPPED.iter().find(|(name, _)| *name == HERE).expect("is shipped");
+        let described = Machine::parse_from(text, Some(&published)).expect("a machine");
+        let of = |maker: &str| {
+            let mut machine = described.clone();
+            let found = Found {
+                maker: maker.to_owned(),
+                vectors: "AVX2",
+                vector_bytes: 32,
+                vector_registers: 16,
+                caches: vec![(1, 32 << 10), (2, 1 << 20), (3, 32 << 20)],
+                threads: 2,
+            };
+            found.complete(&mut machine).expect("descriptions that are right");
+            machine
+        };
+        for maker in ["AuthenticAMD", "GenuineIntel", ""] {
+            let own = of(maker);
+            assert_eq!((own.core.simd_bytes, own.core.vector_registers), (32, 16));
+            assert_eq!((own.l1.bytes, own.l2.bytes), (32 << 10, 1 << 20));
+            // One core's part of the last-level cache is not what the processor says.
+            assert_eq!(own.llc.bytes, described.llc.bytes);
+        }
+        assert!(of("AuthenticAMD").core.dropped_requests > 0.0);
+        assert_eq!(of("GenuineIntel").core.row_swap, 0);
+    }
+}

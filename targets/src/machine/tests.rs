@@ -68,3 +68,24 @@ fn capabilities_are_true_or_false() {
     assert!(!published.has(Capability::Prefetch) && published.has(Capability::Hints));
     assert!(Machine::plus().unwrap().capabilities().has(Capability::Prefetch));
 }
+
+#[test]
+fn what_is_peculiar_to_a_maker_is_taken_over() {
+    let shipped = |name: &str, parent: Option<&Machine>| {
+        let (_, text) = SHIPPED.iter().find(|(own, _)| *own == name).unwrap();
+        Machine::parse_from(text, parent).unwrap()
+    };
+    let cpu = shipped(HERE, Some(&shipped("tmu-cpu", None)));
+    for (maker, name) in MAKERS {
+        let mut machine = cpu.clone();
+        machine.made_by(maker).unwrap();
+        assert_eq!(machine.name, HERE);
+        assert_eq!(machine.core, shipped(name, Some(&cpu)).core);
+        assert_ne!(machine.core, cpu.core);
+    }
+    for unknown in ["GenuineIntel", ""] {
+        let mut machine = cpu.clone();
+        machine.made_by(unknown).unwrap();
+        assert_eq!(machine, cpu);
+    }
+}
