@@ -2,10 +2,10 @@
 //!
 //! Peers run in one process, in turn, on batches drawn at random, and read one allocation in large pages: plain C loops,
 //! a program written by hand with all that we know ("expert"), one that reads the same rows in the same order and does
-//! nothing else ("bound"), both with the best of some distances, with and without a second request, and PyTorch if the Python that runs them has it. Python is
-//! `python3`, or what `EMBER_BENCH_PYTHON` names; its standard library is enough. Whole models are compared with PyTorch's
-//! functions, and with what `torch.compile` makes of them. `EMBER_BENCH_THREADS` sets the threads
-//! of our programs and of PyTorch, 1 without it.
+//! nothing else ("bound"), both with the best of some distances, with and without a second request, and PyTorch if the
+//! Python that runs them has it. Python is `python3`, or what `EMBER_BENCH_PYTHON` names; its standard library is enough.
+//! Whole models are compared with PyTorch's functions, and with what `torch.compile` makes of them. `EMBER_BENCH_THREADS`
+//! sets the threads of our programs and of PyTorch, 1 without it.
 
 mod cases;
 

@@ -40,7 +40,7 @@ pub(crate) struct NativeReport {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[schemars(rename = "Processor")]
 pub(crate) struct Described {
-    /// What the processor calls its maker; empty if it names none.
+    /// The maker, by the name that the processor gives it; empty if it gives none.
     maker: String,
     /// The instructions of the widest vectors.
     vectors: String,

@@ -9,7 +9,7 @@ fn requests(example: &str, table: &str, rows: u64) -> usize {
     requests_on("cpu-zen", example, table, rows)
 }
 
-/// Returns the same for any core.
+/// Returns how often the C of an example for a target asks for rows of a table.
 fn requests_on(target: &str, example: &str, table: &str, rows: u64) -> usize {
     let compiled = Compiled::on(target, example, 1, |text| smaller(&text, rows));
     compiled.source.text.matches(&format!("  fetch({table}, ")).count()
@@ -61,5 +61,25 @@ fn rows_are_read_in_any_order() {
                    (store (at out {run}) sum))))"
         ));
         assert!(!plain.contains("swapped("), "{plain}");
+    }
+}
+
+#[test]
+fn tensors_may_have_the_names_of_functions() {
+    let text = checked(
+        "(dlc looked_up (sizes)
+           (tensor fetch f32 (8 64)) (tensor swapped i64 (12)) (tensor_out past_written f32 (64))
+           (configure_access_engine (start))
+           (compute_loop
+             (register fetch_line i64) (register sum f32x64)
+             (main
+               (set sum (broadcast 64 (const f32 0.0)))
+               (for fetch_line 0 12 1
+                 (prefetch (at fetch (load (at swapped (min (add fetch_line 2) 11))) (lanes 64 64 0)) l2)
+                 (set sum (add sum (load (at fetch (load (at swapped fetch_line)) (lanes 64 64 0))))))
+               (store (at past_written (lanes 64 64 0)) sum))))",
+    );
+    for function in ["fetch(fetch_2, ", "swapped(k, ", "past_written();"] {
+        assert!(text.contains(function), "{function}: {text}");
     }
 }

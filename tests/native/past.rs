@@ -1,5 +1,5 @@
-//! Tensors that are written past the caches: those that nothing reads, by whole lines. All of them do here, as large as they
-//! may be.
+//! Tensors that are written past the caches: those that nothing reads, by whole lines. Programs that are written here are for
+//! a core without a last-level cache, so that no tensor is too small.
 
 use super::compiled::{Compiled, smaller};
 use super::whole::checked;
@@ -53,7 +53,7 @@ fn what_is_read_is_not() {
 
 #[test]
 fn only_what_the_last_level_cache_does_not_hold_is() {
-    // An output of 4000 rows of 64 floats, which is written past a cache that is smaller, if it is.
+    // The target `cpu` has 32 MiB of it, 8,388,608 floats. How many bags there are, the function knows when it is called.
     let compiled = Compiled::of("embedding_bag.sexp", 1, |text| smaller(&text, 1000));
     let text = &compiled.source.text;
     assert!(text.contains("const int out_past = bags * 64 > 8388608;"), "{text}");

@@ -10,7 +10,7 @@ const CACHES: &str = "/sys/devices/system/cpu/cpu0/cache";
 /// What is found out about the processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What it calls its maker; empty if it names none.
+    /// The maker, by the name that the processor gives it; empty if it gives none.
     pub maker: String,
     /// The widest vectors, by the name of their instructions.
     pub vectors: &'static str,

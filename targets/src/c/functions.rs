@@ -367,6 +367,16 @@ fn type_name(dtype: DType, lanes: u32) -> String {
     }
 }
 
+/// Returns the names of the functions of templates whose names do not depend on a type.
+pub(super) fn of_one_form() -> impl Iterator<Item = &'static str> {
+    let defined = TEMPLATES.lines().filter(|line| line.starts_with("static "));
+    let called = |line: &'static str| {
+        let before = line.split('(').filter_map(|part| part.split([' ', '*']).next_back());
+        before.into_iter().find(|word| !word.is_empty() && *word != "__attribute__")
+    };
+    defined.filter_map(called).filter(|name| !name.contains('$'))
+}
+
 /// Returns the text of a template.
 fn template(name: &str) -> Option<&'static str> {
     let templates: BTreeMap<&str, &str> = templates().collect();

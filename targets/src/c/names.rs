@@ -1,5 +1,6 @@
 //! C identifiers for the names of a program.
 
+use super::functions::of_one_form;
 use crate::dlc::{Dim, Program};
 use std::collections::BTreeSet;
 
@@ -26,7 +27,7 @@ pub(super) struct Names {
 impl Names {
     /// Chooses names for a program.
     pub fn of(program: &Program) -> Names {
-        let taken = TAKEN.split_whitespace().map(str::to_owned).collect();
+        let taken = TAKEN.split_whitespace().chain(of_one_form()).map(str::to_owned).collect();
         let empty = || Vec::new();
         let (sizes, tensors, registers) = (empty(), empty(), empty());
         let mut names = Names { program: String::new(), sizes, tensors, registers, taken };
