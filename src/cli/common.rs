@@ -127,7 +127,7 @@ pub(super) struct Common {
     #[arg(long)]
     pub json: bool,
     /// Write the run as a Chrome trace, which Perfetto opens.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "emit_after"])]
     pub timeline: Option<PathBuf>,
     /// Write the report as a page for a browser, one file without references to others.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "emit_after"])]
@@ -186,14 +186,16 @@ pub(super) const NATIVE: &str = "native";
 impl Common {
     /// Returns the options for inputs that are read: a machine without an access unit has a schedule of its own.
     pub fn options_for(&self, inputs: &Inputs) -> Options {
-        let in_c = matches!(self.emit, Some(Level::C | Level::Header));
         let options = self.options();
         match self.schedule {
-            None if in_c || !inputs.machine.has_access_unit() => {
-                Options { schedule: NATIVE.to_owned(), ..options }
-            }
+            None if self.is_in_c(inputs) => Options { schedule: NATIVE.to_owned(), ..options },
             _ => options,
         }
+    }
+
+    /// Returns true if the program is one in C.
+    pub fn is_in_c(&self, inputs: &Inputs) -> bool {
+        matches!(self.emit, Some(Level::C | Level::Header)) || !inputs.machine.has_access_unit()
     }
 
     /// Returns the options of the compiler.

@@ -42,6 +42,11 @@ pub(super) fn main_job(
     render::emit(sources, &inputs.warnings);
     let found = native::complete(&mut inputs.machine)?;
     let options = common.options_for(&inputs);
+    if options.threads > 1 && !common.is_in_c(&inputs) {
+        let message = format!("a program for `{}` has no threads", inputs.machine.name);
+        let help = "choose `--target cpu`, or simulate several cores with `ember-rewrite cores`";
+        return Err(vec![Diagnostic::global(message).with_help(help)]);
+    }
     if let Some(phase) = common.emit_after {
         let text = emit::around(&inputs, &options, phase)?;
         return write_result(common.output.as_deref(), &text).map(|()| ExitCode::SUCCESS);
@@ -95,16 +100,15 @@ fn native_job(
     expected: Option<Expected>,
     line: &Line,
 ) -> Checked<ExitCode> {
-    if common.timeline.is_some() {
-        let message =
-            "`--timeline` shows what a simulator records, and this machine is not simulated";
+    let of_simulators = [
+        ("--timeline", common.timeline.is_some()),
+        ("--pool", common.pool),
+        ("--sample", options.sample.is_some()),
+        ("--cycle-limit", options.cycle_limit != Options::default().cycle_limit),
+    ];
+    if let Some((option, _)) = of_simulators.into_iter().find(|(_, given)| *given) {
+        let message = format!("`{option}` is for simulated programs, and this machine's are run");
         return Err(vec![Diagnostic::global(message).with_help("choose another `--target`")]);
-    }
-    if common.pool {
-        let error = Diagnostic::global(
-            "`--pool` ranks programs in a simulator, and this machine is not simulated",
-        );
-        return Err(vec![error.with_help("choose another `--target`")]);
     }
     let mut done = native::run(inputs, options, found, line)?;
     if let Some(path) = &common.html {
