@@ -90,14 +90,6 @@ pub enum Error {
     /// The program has an access half.
     #[error("the program is for two units; C is made of programs for one core")]
     Decoupled,
-    /// A conversion between two element types.
-    #[error("C has no conversion from {from} to {to} with one rounding")]
-    Conversion {
-        /// The source type.
-        from: &'static str,
-        /// The target type.
-        to: &'static str,
-    },
     /// A product of blocks of matrices, or one that is added to its output.
     #[error("C has products of whole matrices alone, each of which sets its output")]
     Blocks,

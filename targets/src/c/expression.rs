@@ -280,7 +280,15 @@ impl<'a> Writer<'a> {
     fn cast(&mut self, x: Code, from: DType, to: DType, lanes: u32) -> Result<Code, Error> {
         let lanes = self.pieces(lanes).lanes;
         let ty = Type { dtype: to, lanes };
-        let rounds_twice = || Error::Conversion { from: from.name(), to: to.name() };
+        let one_by_one = match (from, to) {
+            (DType::BF16, other) | (other, DType::BF16) => other != DType::F32,
+            _ => from.is_float() && !to.is_float(),
+        };
+        if lanes > 1 && from != to && one_by_one {
+            let each = self.cast(Code::atom("x[k]".to_owned()), from, to, 1)?.text;
+            let function = self.functions.by_lane((from, to), lanes, &each);
+            return Ok(Code::call(&function, &[&x.text]));
+        }
         match (from, to) {
             _ if from == to => Ok(x),
             (DType::BF16, DType::F32) if lanes > 1 => {
@@ -289,19 +297,26 @@ impl<'a> Writer<'a> {
             }
             (DType::BF16, _) => {
                 let wide = Code::call(&self.functions.plain("f32_of_bf16", ty), &[&x.text]);
-                if lanes > 1 { Err(rounds_twice()) } else { self.cast(wide, DType::F32, to, 1) }
+                self.cast(wide, DType::F32, to, 1)
             }
             (DType::F32, DType::BF16) if lanes > 1 => {
                 let own = Type { dtype: from, lanes };
                 Ok(Code::call(&self.functions.plain("lanes_to_bf16", own), &[&x.text]))
             }
-            (DType::F32, DType::BF16) => {
-                Ok(Code::call(&self.functions.plain("bf16_of_f32", ty), &[&x.text]))
+            (_, DType::BF16) => {
+                let names: &[&str] = match from {
+                    DType::I64 => &["bf16_of_f32", "bf16_of_f64", "bf16_of_i64"],
+                    DType::F64 | DType::I32 => &["bf16_of_f32", "bf16_of_f64"],
+                    _ => &["bf16_of_f32"],
+                };
+                let mut function = String::new();
+                for name in names {
+                    function = self.functions.plain(name, ty);
+                }
+                Ok(Code::call(&function, &[&x.text]))
             }
-            (_, DType::BF16) => Err(rounds_twice()),
             _ if from.is_float() && !to.is_float() => {
-                let function = self.functions.truncate(from, to);
-                if lanes == 1 { Ok(Code::call(&function, &[&x.text])) } else { Err(rounds_twice()) }
+                Ok(Code::call(&self.functions.truncate(from, to), &[&x.text]))
             }
             (DType::F16, DType::F32) if lanes > 1 => {
                 Ok(Code::call(&self.functions.plain("lanes_of_f16", ty), &[&x.text]))

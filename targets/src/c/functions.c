@@ -190,6 +190,36 @@ static inline uint16_t bf16_of_f32(float x) {
   return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+//// bf16_of_f64
+// Rounded once: what binary32 cannot hold is rounded to the neighbour with an odd last bit, which never lies halfway
+// between two numbers of bf16.
+static inline uint16_t bf16_of_f64(double x) {
+  float y = (float)x;
+  if (x == x && (double)y != x) {
+    uint32_t bits;
+    memcpy(&bits, &y, sizeof bits);
+    if ((y < 0 ? -y : y) > (x < 0 ? -x : x)) bits--;
+    bits |= 1;
+    memcpy(&y, &bits, sizeof y);
+  }
+  return bf16_of_f32(y);
+}
+
+//// bf16_of_i64
+// Rounded once: of a number that binary64 cannot hold, one bit says whether there were others below it.
+static inline uint16_t bf16_of_i64(int64_t x) {
+  const int64_t held = (int64_t)1 << 53;
+  if (x > held || x < -held) x = (x & ~(int64_t)0xfff) | ((x & 0xfff) != 0) << 11;
+  return bf16_of_f64((double)x);
+}
+
+//// by_lane
+static inline $V $F($G x) {
+  $V y;
+  for (int k = 0; k < $N; k++) y[k] = $E;
+  return y;
+}
+
 //// lanes_of_bf16
 static inline $V lanes_of_bf16_$V(u16x$N x) {
   return ($V)(__builtin_convertvector(x, i32x$N) << 16);

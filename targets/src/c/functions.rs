@@ -281,6 +281,14 @@ impl Functions {
         name
     }
 
+    /// Returns the name of a conversion of lanes one by one, by an expression of the lane `x[k]`.
+    pub fn by_lane(&mut self, (from, to): (DType, DType), lanes: u32, each: &str) -> String {
+        let (given, ty) = (self.vector(from, lanes), Type { dtype: to, lanes });
+        let name = format!("{}_of_{}", type_name(to, lanes), type_name(from, lanes));
+        self.write(&name, "by_lane", ty, &[("$F", &name), ("$G", &given), ("$E", each)]);
+        name
+    }
+
     /// Returns the name of the conversion from lanes of bytes to lanes of 32-bit integers.
     pub fn of_bytes(&mut self, from: DType, lanes: u32) -> String {
         let (words, extends) = if from == DType::I8 { ("int16_t", "s") } else { ("uint16_t", "z") };
