@@ -12,6 +12,10 @@ use ember_values::scalar::DType;
 use itertools::Itertools;
 use std::ops::RangeInclusive;
 
+/// The advice for tensors of more dimensions.
+pub(super) const AT_MOST_THREE: &str =
+    "tensors have at most three dimensions: declare those that every operation treats alike as one";
+
 /// The tensor that a statement is about to compute.
 #[derive(Clone)]
 pub(super) struct Target {
@@ -118,7 +122,8 @@ impl Reader {
         }
         let message = format!("{what} must have rank {}", ranks.join(" or "));
         let label = format!("{} has rank {found}", shown(item));
-        self.about(expr, Diagnostic::error(message, item.span, label));
+        let error = Diagnostic::error(message, item.span, label);
+        self.about(expr, if found > 3 { error.with_help(AT_MOST_THREE) } else { error });
         false
     }
 

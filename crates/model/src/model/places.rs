@@ -1,6 +1,7 @@
 //! Types and shapes of operations that move elements to other places: triangles, transposition, slices, and dimensions
 //! split and merged.
 
+use super::operand::AT_MOST_THREE;
 use super::operator::{Form, Result, Value, Written};
 use super::read::Reader;
 use super::{Argument, Expr, Extent};
@@ -117,7 +118,8 @@ pub(super) fn reshape(reader: &mut Reader, written: &Written) -> Option<Value> {
     let wanted: Vec<Extent> = reader.shape(shape)?.into_iter().map(|(extent, _)| extent).collect();
     if !(1..=3).contains(&wanted.len()) {
         let label = format!("{} extents", wanted.len());
-        reader.error(shape.span, "a computed tensor has 1 to 3 dimensions", label);
+        let message = "a computed tensor has 1 to 3 dimensions";
+        reader.error_with_help(shape.span, message, label, AT_MOST_THREE);
         return None;
     }
     let mut x = reader.ranked(item, "a tensor", 1..=3, Reads::Once)?;
