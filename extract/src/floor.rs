@@ -157,9 +157,13 @@ impl<M, S> Known<'_, M, S> {
             return false;
         }
         self.add(kept, summary);
+        let mut before = usize::MAX;
+        // A common bound replaces two candidates, unless it dominates them up to rounding alone.
         while kept.len() > self.limits.per_class
+            && kept.len() < before
             && let Some(common) = self.nearest(kept)
         {
+            before = kept.len();
             self.add(kept, common);
         }
         true

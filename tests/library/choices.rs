@@ -171,6 +171,7 @@ fn no_program_of_an_egraph_is_below_its_bound() {
         ("kg_scorer", include_str!("../../examples/kg_scorer.sexp")),
         ("gcn", include_str!("../../examples/gcn.sexp")),
         ("dlrm_rm1", include_str!("../../examples/dlrm_rm1.sexp")),
+        ("strips_of_computed", include_str!("../models/strips_of_computed.sexp")),
     ];
     for ((name, model), target) in iproduct!(models, ["tmu-cpu", "tmu-cpu-plus"]) {
         last_egraphs(model, target, &mut |egraph, root, model| {

@@ -110,6 +110,48 @@ fn with_room_for_all_candidates_bounds_are_the_least_costs() {
     });
 }
 
+/// The costs of [`Sum`], where the common bound of two candidates is no lower than either, as by rounding.
+struct Rounded;
+
+impl Relaxation<SymbolLang, ()> for Rounded {
+    type Summary = [u64; 2];
+
+    fn combine(
+        &self,
+        egraph: &EGraph<SymbolLang, ()>,
+        node: &SymbolLang,
+        children: &[&[u64; 2]],
+    ) -> Option<[u64; 2]> {
+        Sum.combine(egraph, node, children)
+    }
+
+    fn dominates(&self, a: &[u64; 2], b: &[u64; 2]) -> bool {
+        Sum.dominates(a, b)
+    }
+
+    fn meet(&self, a: &[u64; 2], _: &[u64; 2]) -> Option<[u64; 2]> {
+        Some([a[0] + 1, a[1] + 1])
+    }
+
+    fn cost(&self, summary: &[u64; 2]) -> f64 {
+        Sum.cost(summary)
+    }
+
+    fn is_finished(&self, _: &[u64; 2]) -> bool {
+        true
+    }
+}
+
+#[test]
+fn common_bounds_that_replace_no_candidate_come_to_an_end() {
+    let limits = FloorLimits { per_class: 2, most: 16, ..FloorLimits::default() };
+    let found = (0..100).filter(|seed| {
+        let (egraph, root) = random(*seed);
+        floor(&egraph, root, &Rounded, &limits).is_some()
+    });
+    assert!(found.count() > 0, "none is found");
+}
+
 #[test]
 fn what_takes_too_long_has_no_bound() {
     let (egraph, root) = random(1);

@@ -163,6 +163,11 @@ impl Floor<'_> {
         [self.cycles(&apart), cost.execute, cost.issued, cost.vector, cost.loaded]
     }
 
+    /// Returns true if no part of a cost is greater than that of the other.
+    fn is_at_most(&self, a: &Cost, b: &Cost) -> bool {
+        self.parts(a).iter().zip(self.parts(b)).all(|(a, b)| *a <= b)
+    }
+
     /// Returns the cycles that the resources cost at these prices.
     fn cycles(&self, cost: &Cost) -> f64 {
         let rates = self.model.rates;
@@ -179,6 +184,14 @@ impl Floor<'_> {
             Passed { cost, ..own.clone() }
         };
         a.passed.iter().map(least).collect()
+    }
+
+    /// Returns true if the traffic of each intermediate tensor of a candidate costs no more than in the other one.
+    fn passes_no_more(&self, a: &Summary, b: &Summary) -> bool {
+        a.passed.iter().all(|own| {
+            let other = b.passed.iter().find(|other| own.is_like(other));
+            other.is_some_and(|other| self.is_at_most(&own.cost, &other.cost))
+        })
     }
 
     /// Returns a cost of which no part is greater than that of either.
@@ -202,8 +215,7 @@ impl Relaxation<Node, Facts> for Floor<'_> {
     }
 
     fn dominates(&self, a: &Summary, b: &Summary) -> bool {
-        let (of_a, of_b) = (self.parts(&a.cost), self.parts(&b.cost));
-        of_a.iter().zip(of_b).all(|(a, b)| *a <= b)
+        self.is_at_most(&a.cost, &b.cost)
             && a.share <= b.share
             && a.walks <= b.walks
             && a.callback_here >= b.callback_here
@@ -211,7 +223,7 @@ impl Relaxation<Node, Facts> for Floor<'_> {
             && a.touched.is_subset(&b.touched)
             && a.streams.is_included(&b.streams)
             && is_like(a, b)
-            && a.passes_no_more(b)
+            && self.passes_no_more(a, b)
     }
 
     fn meet(&self, a: &Summary, b: &Summary) -> Option<Summary> {

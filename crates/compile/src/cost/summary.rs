@@ -439,7 +439,7 @@ impl Summary {
     }
 
     /// Returns true if the traffic of intermediate tensors is that of the other candidate, or less.
-    pub(super) fn passes_no_more(&self, other: &Summary) -> bool {
+    fn passes_no_more(&self, other: &Summary) -> bool {
         self.passes_like(other)
             && self.passed.iter().all(|a| {
                 let b = other.passed.iter().find(|b| a.is_like(b));
