@@ -18,7 +18,7 @@ use evaluate::{Evaluator, Exact, WithBounds};
 use std::collections::BTreeMap;
 
 /// Returns the tensors that a model computes on one of its instances, by name: outputs and temporaries, without scratch
-/// memory. Returns `None` for an instance of another model.
+/// memory and what only its other forms store. Returns `None` for an instance of another model.
 pub fn evaluate(model: &Model, instance: &Instance) -> Option<BTreeMap<String, Tensor>> {
     Evaluator::<Exact>::run(model, instance)?.tensors()
 }

@@ -4,7 +4,7 @@
 use super::lowered;
 use super::operands::{Given, Operand, Positions};
 use crate::data::Instance;
-use crate::model::{Applied, Argument, Expr, Kind, Model, Op, Part, Statement, TensorId};
+use crate::model::{Applied, Argument, Declared, Expr, Model, Op, Part, Statement, TensorId};
 use ember_host::threads;
 use ember_kernels::{Bounded, Kept, Number, run};
 use ember_targets::tensor::{Data, Tensor};
@@ -97,7 +97,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         Some(all)
     }
 
-    /// Returns the computed tensors by name, without scratch memory.
+    /// Returns the tensors that statements have computed, by name.
     pub(super) fn tensors(&self) -> Option<BTreeMap<String, Tensor>> {
         self.each(|dtype, shape, numbers| {
             let data = Data::held(dtype, numbers.map(|(x, _)| x));
@@ -114,15 +114,12 @@ impl<'a, M: Mode> Evaluator<'a, M> {
         &self,
         make: impl Fn(DType, Vec<u64>, &mut dyn Iterator<Item = (Scalar, f64)>) -> R,
     ) -> Option<BTreeMap<String, R>> {
-        let computed = self.model.computed.iter().enumerate();
         let mut all = BTreeMap::new();
-        for (i, computed) in computed.filter(|(_, c)| c.kind != Kind::Scratch) {
-            let id = TensorId(self.model.inputs.len() + i);
-            let (held, dtype) = (self.done.get(&id)?, computed.tensor.dtype);
-            let shape = self.shape(id)?;
-            let numbers = typed!(dtype, self.numbers(held))?;
-            let made = make(dtype, shape, &mut numbers.into_iter());
-            all.insert(computed.tensor.name.clone(), made);
+        for (id, held) in &self.done {
+            let Declared { name, dtype, .. } = self.model.tensor(*id);
+            let shape = self.shape(*id)?;
+            let numbers = typed!(*dtype, self.numbers(held))?;
+            all.insert(name.clone(), make(*dtype, shape, &mut numbers.into_iter()));
         }
         Some(all)
     }

@@ -1,6 +1,7 @@
 //! Tests of the reference interpreter against results computed by hand.
 
 use super::*;
+use crate::model::{Computed, Kind, TensorId};
 use ember_language::diagnostic::Sources;
 use ember_language::rules::Exactness;
 use ember_targets::tensor::Data;
@@ -409,4 +410,23 @@ quickcheck::quickcheck! {
         let same = |a: &str, b: &str| compare(a, &all[a], &all[b], Exactness::Bitwise, &[]).is_ok();
         same("a", "b") && same("c", "d") && same("e", "f")
     }
+}
+
+/// A form in which rows are computed for every use of them may store what the model itself does not.
+#[test]
+fn what_only_another_form_stores() {
+    let (model, instance) = instance(
+        "(model m (input x f32 (2 2)) (input w f32 (2 2)) (input y f32 (2 2))
+           (let p (nn.computed_matmul (nn.exp x) w)) (let q (nn.add p y))
+           (output out (nn.concat q q))
+           (data (x (values (0 0) (0 0))) (w (values (1 2) (3 4))) (y (values (1 1) (2 2)))))",
+    );
+    let stored = |own: &Computed| own.kind == Kind::Temporary;
+    let written = |id| model.statements.iter().any(|statement| statement.target == TensorId(id));
+    let mut stored = (model.inputs.len()..).zip(&model.computed).filter(|(_, own)| stored(own));
+    assert!(stored.any(|(id, _)| !written(id)), "no form stores anything else");
+    let out = only(&model, &instance);
+    let elements: Vec<f64> =
+        (0..out.len()).filter_map(|i| out.get(i)).map(Scalar::as_f64).collect();
+    assert_eq!(elements, [5.0, 7.0, 5.0, 7.0, 6.0, 8.0, 6.0, 8.0]);
 }
