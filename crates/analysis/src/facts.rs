@@ -40,6 +40,8 @@ pub struct Facts {
     tensors: FxHashMap<Symbol, TensorDecl>,
     /// Inputs whose elements start at 0 and never decrease.
     rising: BTreeSet<Symbol>,
+    /// Tensors that earlier statements compute, so that nothing is loaded from them before everything else.
+    computed: BTreeSet<Symbol>,
     /// True if effects tell the rows between such offsets apart.
     rows: bool,
     /// The ranges of values that are assumed.
@@ -201,6 +203,7 @@ impl Facts {
                 .map(|t| (Symbol::from(format!("%{}", t.name)), t.clone()))
                 .collect(),
             rising: BTreeSet::new(),
+            computed: BTreeSet::new(),
             rows: false,
             assumed: FxHashMap::default(),
             sizes: sizes.to_vec(),
@@ -220,6 +223,12 @@ impl Facts {
     /// Declares inputs by name whose elements start at 0 and never decrease.
     pub fn rising<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Facts {
         self.rising.extend(names.map(|name| Symbol::from(format!("%{name}"))));
+        self
+    }
+
+    /// Declares tensors, given by their names in terms, that earlier statements compute.
+    pub fn computed(mut self, names: impl IntoIterator<Item = Symbol>) -> Facts {
+        self.computed.extend(names);
         self
     }
 
@@ -293,6 +302,11 @@ impl Facts {
     /// Returns true if the elements of a tensor, given by its name in terms, never decrease, whatever the data.
     pub fn rises(&self, name: Symbol) -> bool {
         self.rising.contains(&name)
+    }
+
+    /// Returns true if an earlier statement computes a tensor, given by its name in terms.
+    pub fn is_computed(&self, name: Symbol) -> bool {
+        self.computed.contains(&name)
     }
 
     /// Returns the machine's vector unit.

@@ -148,7 +148,9 @@ pub fn facts(inputs: &Inputs, group: &Group) -> Facts {
     // A search does not tell rows apart: that gave more forms of programs, none of them better, which displaced others.
     let offsets = inputs.model.offsets_uses();
     let rising = offsets.iter().map(|used| inputs.model.tensor(used.offsets).name.as_str());
-    Facts::new(&group.context.tensors, &group.sizes(), operators, vector_unit).rising(rising)
+    Facts::new(&group.context.tensors, &group.sizes(), operators, vector_unit)
+        .rising(rising)
+        .computed(group.computed.iter().copied())
 }
 
 /// Lowers a finished term to a decoupled or coupled program, and verifies it.

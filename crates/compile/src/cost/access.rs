@@ -4,6 +4,7 @@ use super::term::{Operand, Priced};
 use super::{Cost, Fetches, Lengths, Model, StreamUse, Summary};
 use egg::{Id, Symbol};
 use ember_analysis::effects::variable_key;
+use ember_analysis::facts::EGraph;
 use ember_language::rules::{Kind, Loop, Unit};
 use ember_language::term::Node;
 use ember_targets::dlc::Hint;
@@ -81,10 +82,10 @@ impl Model<'_> {
     }
 
     /// Prices lines that are asked for ahead of their use. What comes from memory is paid for where they are used. `None` if the
-    /// machine cannot prefetch.
+    /// machine cannot prefetch, or would ask too early.
     fn read_ahead(&self, term: &Priced<'_>, address: Operand<'_>) -> Option<Summary> {
         let able = self.rates.capabilities.has(Capability::Prefetch);
-        if !able || self.fetches == Fetches::Never {
+        if !able || self.fetches == Fetches::Never || is_early(term.egraph, address.summary) {
             return None;
         }
         let Operand { id: place, summary: address } = address;
@@ -152,9 +153,13 @@ impl Model<'_> {
         Some(summary)
     }
 
-    /// Prices a load through the access unit. Without a hint, the loaded lines are allocated.
+    /// Prices a load through the access unit. Without a hint, the loaded lines are allocated. `None` if the machine has no
+    /// such loads, or this one would be made too early.
     fn access_load(&self, term: &Priced<'_>, address: Operand<'_>) -> Option<Summary> {
         let Operand { id: place, summary: address } = address;
+        if is_early(term.egraph, address) {
+            return None;
+        }
         let hint = match term.info.first_of(Kind::Label) {
             Some(at) => {
                 let nodes = &term.egraph[term.child(at)?].nodes;
@@ -219,6 +224,13 @@ impl Model<'_> {
     pub(super) fn lengths(&self, offsets: Option<Symbol>) -> Option<&Lengths> {
         self.workload.lengths.get(&offsets?)
     }
+}
+
+/// Returns true if the access unit would load from an address before everything else, as it does if no loop moves it, though
+/// a statement computes what is there.
+fn is_early(egraph: &EGraph, address: &Summary) -> bool {
+    let computed = address.tensor.is_some_and(|tensor| egraph.analysis.is_computed(tensor));
+    computed && address.stream_scope.is_empty()
 }
 
 /// Returns the variable along which a number that a unit computes moves by at most one: the variable of the operand that is

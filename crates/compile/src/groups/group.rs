@@ -41,6 +41,9 @@ pub struct Group {
     pub forms: Vec<Term>,
     /// The tensors and sizes of the statements. Tensors that the statements do not write are read-only.
     pub context: ModelContext,
+    /// The tensors, by their names in terms, that statements of the model compute, for this group or one that is equal up to
+    /// names.
+    pub computed: BTreeSet<Symbol>,
     /// The names of tensors and sizes, in the order of their occurrence in the term.
     names: Names,
     /// The numbers of the symbolic slots.
@@ -74,7 +77,21 @@ impl Plan {
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         let keys = groups.iter().map(|group| group.key(sizes));
         let like = keys.enumerate().map(|(at, key)| *known.entry(key).or_insert(at)).collect();
-        Plan { groups, like, operators: operators.clone() }
+        Plan { groups, like, operators: operators.clone() }.with_computed(model)
+    }
+
+    /// Names the tensors of each searched group that statements compute.
+    fn with_computed(mut self, model: &Model) -> Plan {
+        let computed =
+            model.computed.iter().map(|own| Symbol::from(format!("%{}", own.tensor.name)));
+        let computed: BTreeSet<Symbol> = computed.collect();
+        for (at, first) in self.like.iter().enumerate() {
+            let names = self.groups[at].names.iter().zip(&self.groups[*first].names);
+            let own = names.filter(|(name, _)| computed.contains(name)).map(|(_, name)| *name);
+            let own: Vec<Symbol> = own.collect();
+            self.groups[*first].computed.extend(own);
+        }
+        self
     }
 
     /// Iterates over the groups that are searched, which are the first of their kinds.
@@ -260,7 +277,8 @@ impl Group {
         let term = thawed(operators, &term, &written);
         let names = super::rename::names(&term);
         let context = context(model, &statements, &names);
-        Group { statements, term, forms: Vec::new(), context, names, slots }.with_sizes()
+        let (forms, computed) = (Vec::new(), BTreeSet::new());
+        Group { statements, term, forms, context, computed, names, slots }.with_sizes()
     }
 
     /// Returns the whole model as one group, which has all of its forms; `None` for a model without other forms, or of which
@@ -293,8 +311,8 @@ impl Group {
         let written = model.statements.iter().chain(model.forms.iter().flatten());
         let written = written.flat_map(Statement::writes).collect();
         let context = declared(model, &written, &BTreeSet::new(), &names);
-        let slots = BTreeMap::new();
-        Some(Group { statements, term, forms, context, names, slots }.with_sizes())
+        let (computed, slots) = (BTreeSet::new(), BTreeMap::new());
+        Some(Group { statements, term, forms, context, computed, names, slots }.with_sizes())
     }
 
     /// Names the sizes that occur only in shapes, in an order that follows the term.
