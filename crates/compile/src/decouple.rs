@@ -29,7 +29,8 @@ mod values;
 pub(crate) use builder::Lowering;
 use ember_language::rules::{Operators, Unit};
 use ember_language::term::Term;
-use ember_targets::dlc::{Program, TensorDecl};
+use ember_targets::dlc::{Dim, Program, Purpose, SizeId, TensorDecl};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
 /// The parts of a program that come from its model.
@@ -41,6 +42,32 @@ pub struct ModelContext {
     pub sizes: Vec<String>,
     /// The tensors, named without `%`; the shapes refer to `sizes`.
     pub tensors: Vec<TensorDecl>,
+}
+
+impl ModelContext {
+    /// Returns what a term needs: the inputs and outputs, the scratch memory that it mentions, and the sizes of both.
+    pub fn of_term(&self, term: &Term) -> ModelContext {
+        let names = term.as_ref().iter().filter_map(|node| node.name()?.strip_prefix('%'));
+        let mentioned: FxHashSet<&str> = names.collect();
+        let needed = |tensor: &&TensorDecl| {
+            tensor.purpose != Purpose::Scratch || mentioned.contains(tensor.name.as_str())
+        };
+        let mut tensors: Vec<TensorDecl> = self.tensors.iter().filter(needed).cloned().collect();
+        let shapes: FxHashSet<Dim> =
+            tensors.iter().flat_map(|tensor| &tensor.shape).copied().collect();
+        let mut sizes = Vec::new();
+        let mut renumbered = FxHashMap::default();
+        for (name, dim) in self.sizes.iter().zip((0..).map(|at| Dim::Size(SizeId(at)))) {
+            if shapes.contains(&dim) || mentioned.contains(name.as_str()) {
+                renumbered.insert(dim, Dim::Size(SizeId(sizes.len() as u32)));
+                sizes.push(name.clone());
+            }
+        }
+        for dim in tensors.iter_mut().flat_map(|tensor| &mut tensor.shape) {
+            *dim = renumbered.get(dim).copied().unwrap_or(*dim);
+        }
+        ModelContext { name: self.name.clone(), sizes, tensors }
+    }
 }
 
 /// The reason a term cannot be lowered to DLC.

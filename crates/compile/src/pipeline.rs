@@ -161,6 +161,7 @@ pub fn lower(
     context: &ModelContext,
     goal: Goal,
 ) -> Result<Verified, NoProgram> {
+    let context = &context.of_term(term);
     let program = match goal {
         Goal::Decoupled => decouple(operators, term, context),
         Goal::Coupled => coupled(operators, term, context),
