@@ -173,7 +173,7 @@ impl Counter<'_> {
         let mut loads = 0.0;
         for (operand, value) in call.tensors() {
             match (&operand.role, tables.get(operand.name)) {
-                (Role::Scratch, _) => {}
+                (Role::Scratch(_), _) => {}
                 _ if is_in_scratch(operand) && value.stored().is_none() => {
                     self.moved(value.dtype.bytes_of(self.len(value)) as f64, true);
                 }

@@ -1,13 +1,15 @@
 //! The statistics of a program's data before it runs: the trip counts of loops, and the share of loads that return to a
 //! line.
 
+mod scattered;
+
 use crate::cost::{Lengths, Workload};
 use egg::Symbol;
 use ember_analysis::effects::variable_key;
 use ember_analysis::facts::EGraph;
 use ember_interpret::{Store, average_trip_count};
-use ember_model::data::Instance;
-use ember_model::{IndexUse, Model, OffsetsUse, TensorId};
+use ember_model::data::{Instance, sorted};
+use ember_model::{IndexUse, Model, TensorId};
 use ember_targets::dlc::{Dim, Purpose};
 use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
@@ -15,16 +17,18 @@ use ember_values::capability::Capability;
 use itertools::Itertools;
 use lru::LruCache;
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
 /// The statistics of one instance of a model. Trip counts are computed on first use.
 pub struct Statistics<'a> {
-    store: &'a Store,
+    store: Cow<'a, Store>,
     first_touch: FxHashMap<Symbol, f64>,
     past_l1: FxHashMap<Symbol, f64>,
     past_l2: FxHashMap<Symbol, f64>,
+    scattered: FxHashMap<Symbol, f64>,
     lengths: FxHashMap<Symbol, Lengths>,
     uneven: FxHashMap<Symbol, f64>,
     trips: Mutex<FxHashMap<String, f64>>,
@@ -47,9 +51,18 @@ impl<'a> Statistics<'a> {
         };
         // An offset is read as the end of one bag and as the start of the next.
         let mut lengths = FxHashMap::default();
-        for OffsetsUse { offsets, .. } in model.offsets_uses() {
+        let mut store = Cow::Borrowed(store);
+        let sorts = model.sort_uses();
+        for (scratch, tensor) in
+            sorts.iter().filter_map(|own| sorted(model, instance, own)).flatten()
+        {
+            store.to_mut().tensors.insert(model.tensor(scratch).name.clone(), tensor);
+        }
+        let starts = sorts.iter().map(|own| own.starts);
+        let offsets = model.offsets_uses().into_iter().map(|own| own.offsets);
+        for offsets in offsets.chain(starts).unique() {
             raise(&mut first_touch, in_terms(offsets), 0.5);
-            if let Some(bounds) = instance.tensors.get(&model.tensor(offsets).name) {
+            if let Some(bounds) = store.tensors.get(&model.tensor(offsets).name) {
                 let bounds = (0..bounds.len()).filter_map(|l| bounds.get(l)?.as_i64());
                 let own = bounds.tuple_windows().map(|(lo, hi)| hi.saturating_sub(lo));
                 lengths.insert(in_terms(offsets), Lengths::of(&own.collect::<Vec<i64>>()));
@@ -57,7 +70,8 @@ impl<'a> Statistics<'a> {
         }
         let (uneven, trips) = Default::default();
         let past_l1 = past(machine.l1.bytes);
-        Statistics { store, first_touch, past_l1, past_l2, lengths, uneven, trips }
+        let scattered = scattered::scattered(model, instance, machine);
+        Statistics { store, first_touch, past_l1, past_l2, scattered, lengths, uneven, trips }
     }
 
     /// Adds the statistics by which no choice is made, those of estimates of finished programs: of the stretches in which
@@ -69,10 +83,11 @@ impl<'a> Statistics<'a> {
     /// Returns the statistics of a store without further knowledge: every load is the first to touch its line.
     pub fn of_store(store: &'a Store) -> Statistics<'a> {
         Statistics {
-            store,
+            store: Cow::Borrowed(store),
             first_touch: FxHashMap::default(),
             past_l1: FxHashMap::default(),
             past_l2: FxHashMap::default(),
+            scattered: FxHashMap::default(),
             lengths: FxHashMap::default(),
             uneven: FxHashMap::default(),
             trips: Mutex::default(),
@@ -92,6 +107,7 @@ impl<'a> Statistics<'a> {
             first_touch: self.first_touch.clone(),
             past_l1: self.past_l1.clone(),
             past_l2: self.past_l2.clone(),
+            scattered: self.scattered.clone(),
             lengths: self.lengths.clone(),
             uneven: self.uneven.clone(),
             ..Workload::default()
@@ -121,7 +137,7 @@ impl<'a> Statistics<'a> {
             // The count runs without the lock, because other threads need not wait and would get the same count.
             let trips = before.unwrap_or_else(|| {
                 let operators = egraph.analysis.operators();
-                let counted = average_trip_count(&term, operators, self.store).unwrap_or(1.0);
+                let counted = average_trip_count(&term, operators, &self.store).unwrap_or(1.0);
                 known().insert(text, counted);
                 counted
             });

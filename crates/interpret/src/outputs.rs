@@ -116,12 +116,31 @@ impl Interpreter {
                 if own.first() != Some(&entries) || own.get(1) != expected.get(1) {
                     return Err(Error::Shape { expected: expected.to_vec(), found: own }.into());
                 }
+                // A lowering may sort the indices there.
+                if let (Some(order), Some(starts)) = (op.named("order"), op.named("starts")) {
+                    let rows = self.extent_of(expected, 0)?;
+                    self.holds(order, entries)?;
+                    self.holds(starts, rows.saturating_add(1))?;
+                }
                 self.untraced(|this| this.names_rows(indices, expected))?;
             }
             Kernel::Blocks | Kernel::Triangle | Kernel::Merge => {}
             _ => return Ok(()),
         }
         if passes_messages { Ok(()) } else { self.has_shape(from, expected) }
+    }
+
+    /// Checks that memory of rank 1 has room for so many elements.
+    fn holds(&mut self, memory: At, elements: i64) -> Result<(), Fault> {
+        let found = self.extents(memory)?;
+        if found.len() != 1 || found[0] < elements {
+            return Err(Error::Shape { expected: vec![elements], found }.into());
+        }
+        for element in 0..elements {
+            let place = self.place(memory)?;
+            self.within(place, Scalar::I64(element))?;
+        }
+        Ok(())
     }
 
     /// Checks that offsets rise from 0 to the number of entries that they divide.

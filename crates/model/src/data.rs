@@ -28,7 +28,7 @@ mod zipf;
 pub use file::{FileError, NoFormat, TensorFile};
 pub use generate::{bag_lookups, bag_offsets, indices_seed};
 pub use locality::{BOUNDS, Locality, ReuseHistogram, reuse_distances};
-pub use prepared::broadcast;
+pub use prepared::{broadcast, sorted};
 
 use crate::model::Model;
 use ember_language::diagnostic::{Checked, Diagnostic};

@@ -26,6 +26,6 @@ pub mod reference;
 pub use model::{
     Applied, Argument, ArgumentStep, Computed, DataSpec, Declarations, Declared, Expr, Extent,
     GraphFrom, HandWritten, Held, IndexUse, Input, Kind, Model, OffsetsUse, Op, Origin, OriginPart,
-    Parameter, Part, Prepared, Preparing, Role, Source, Statement, TensorId, Values, Whole,
-    WholeOp, composites,
+    Parameter, Part, Prepared, Preparing, Role, SortUse, Source, Statement, TensorId, Values,
+    Whole, WholeOp, composites,
 };

@@ -50,7 +50,7 @@ pub use expression::{Applied, Argument, Expr, Op, TensorId};
 pub use extent::Extent;
 pub use prepared::{Prepared, Preparing};
 pub use spec::{DataSpec, GraphFrom, Origin, Part as OriginPart, Source, Values};
-pub use uses::{IndexUse, OffsetsUse};
+pub use uses::{IndexUse, OffsetsUse, SortUse};
 pub use whole::{Whole, WholeOp};
 
 use ember_language::diagnostic::{Checked, FileId, Sources, Span};

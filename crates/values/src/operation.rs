@@ -63,7 +63,18 @@ pub enum Role {
     /// An input that divides the elements of the named operand into bags.
     Offsets(&'static str),
     /// Scratch memory of the program; models do not write it.
-    Scratch,
+    Scratch(Holds),
+}
+
+/// What a program may hold in scratch memory of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// The elements of an operand, or one element for each lookup.
+    Elements,
+    /// The positions of the lookups, sorted by the rows of the result that they name.
+    Order,
+    /// Where the lookups of each row begin in that order, and where those of the last end.
+    Starts,
 }
 
 /// The number of times an element of an operand is read.
@@ -385,13 +396,13 @@ pub static OPERATIONS: [Operation; 48] = [
         &[word("function", &FUNCTIONS), word("op", &BINARY), VALUES,
           stored("numbers", "NUMBERS", "numbers of segments", 1..=1), SEGMENTS],
         Kernel::Spread, Element::Whole),
-    row("emb.scatter_add",
+    written_as(&[0, 1, 2], "emb.scatter_add",
         &[operand("table", "TABLE", "a table", Role::Tensor(2..=2, Reads::Once)), INDICES,
-          operand("rows", "ROWS", "rows to add", Role::Tensor(2..=2, Reads::Once))],
+          operand("rows", "ROWS", "rows to add", Role::Tensor(2..=2, Reads::Once)), ORDER, STARTS],
         Kernel::Scatter(Combined::Sum), Element::Whole),
-    row("emb.scatter_max",
+    written_as(&[0, 1, 2], "emb.scatter_max",
         &[operand("table", "TABLE", "a table", Role::Tensor(2..=2, Reads::Once)), INDICES,
-          operand("rows", "ROWS", "rows to combine", Role::Tensor(2..=2, Reads::Once))],
+          operand("rows", "ROWS", "rows to combine", Role::Tensor(2..=2, Reads::Once)), ORDER, STARTS],
         Kernel::Scatter(Combined::Maximum), Element::Whole),
     written_as(&[0, 4, 2, 1, 3], "emb.spmm_csc",
         &[operand("table", "TABLE", "a table", Role::Tensor(2..=2, Reads::Once)), OFFSETS, INDICES,
@@ -404,7 +415,11 @@ const fn matrix(name: &'static str, phrase: &'static str) -> Operand {
     stored(name, "TENSOR", phrase, 2..=3)
 }
 
-const SCRATCH: Operand = operand("scratch", "", "", Role::Scratch);
+const SCRATCH: Operand = operand("scratch", "", "", Role::Scratch(Holds::Elements));
+const ORDER: Operand =
+    Operand { optional: true, ..operand("order", "", "", Role::Scratch(Holds::Order)) };
+const STARTS: Operand =
+    Operand { optional: true, ..operand("starts", "", "", Role::Scratch(Holds::Starts)) };
 const KEPT: Operand = operand("table", "TABLE", "a table", Role::Tensor(2..=2, Reads::Kept));
 const COMPUTED: Operand =
     operand("b", "TENSOR", "the second matrix", Role::Tensor(2..=3, Reads::Scratch));
@@ -470,31 +485,4 @@ impl Operation {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn roles_speak_of_operands_that_the_row_has() {
-        for row in &OPERATIONS {
-            assert_eq!(OPERATIONS.iter().filter(|other| other.name == row.name).count(), 1);
-            for (at, operand) in row.operands.iter().enumerate() {
-                let is_written = row.written.contains(&at);
-                assert_eq!(is_written, !matches!(operand.role, Role::Scratch), "{}", row.name);
-                if let Role::Indices(_, of) | Role::Offsets(of) = operand.role {
-                    assert!(row.place(of).is_some(), "`{}` has no operand `{of}`", row.name);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn usage_is_in_the_order_of_models() {
-        let usage = |name| named(name).map(Operation::usage).unwrap_or_default();
-        assert_eq!(usage("emb.bag"), "sum|mean|max TABLE INDICES OFFSETS [WEIGHTS]");
-        assert_eq!(usage("emb.spmm"), "TABLE INDICES OFFSETS VALUES");
-        assert_eq!(
-            usage("emb.mp"),
-            format!("{} LEFT RIGHT INDICES OFFSETS", FUNCTIONS.names.join("|"))
-        );
-    }
-}
+mod tests;

@@ -12,6 +12,7 @@ mod few;
 mod finished;
 mod floor;
 mod lengths;
+mod memory;
 mod product;
 mod summary;
 mod term;
@@ -51,6 +52,8 @@ pub struct Workload {
     pub past_l1: FxHashMap<Symbol, f64>,
     /// The share of line requests that the core's L2 could not serve if all went through it, by tensor name in terms.
     pub past_l2: FxHashMap<Symbol, f64>,
+    /// The share of additions to rows that find them in no cache, for rows that indices say, by tensor name in terms.
+    pub scattered: FxHashMap<Symbol, f64>,
     /// The extents of each tensor, by its name in terms.
     pub extents: FxHashMap<Symbol, Vec<f64>>,
     /// The bytes of all tensors of the model together, those of other groups, too.
@@ -264,45 +267,6 @@ impl Model<'_> {
         }
     }
 
-    /// Returns the share of an address's lines that come from DRAM; every line for a tensor without statistics.
-    pub(crate) fn misses(&self, address: &Summary) -> f64 {
-        let known = address.tensor.and_then(|t| self.workload.first_touch.get(&t).copied());
-        known.unwrap_or(1.0) * address.share
-    }
-
-    /// Adds the cost of memory that an address is read from or written to. That of an intermediate tensor is paid for outside
-    /// of the loops that both write and read it, and so is that of any tensor of a finished program.
-    fn access_memory(&self, summary: &mut Summary, address: &Summary, written: bool, cost: Cost) {
-        let program = self.pricing == Pricing::Program;
-        let passes = |tensor: &Symbol| program || self.workload.intermediate.contains(tensor);
-        let Some(tensor) = address.tensor.filter(passes) else {
-            summary.cost = summary.cost + cost;
-            return;
-        };
-        let passed = Passed::new(tensor, written, !written);
-        summary.pass(&match (program, written) {
-            (true, true) => Passed { kept: cost, scope: address.variables(), ..passed },
-            (true, false) => {
-                Passed { cost, scope: address.variables(), run: self.run(address), ..passed }
-            }
-            (false, _) => Passed { cost, ..passed },
-        });
-    }
-
-    /// Adds the cost of memory of adding to elements, each of which is read once and written back once.
-    fn add_in_memory(&self, summary: &mut Summary, address: &Summary) {
-        let written = self.rates.write_back(address.written());
-        if let (Pricing::Program, Some(tensor)) = (self.pricing, address.tensor) {
-            let cost = Cost {
-                execute: self.rates.exposed_latency,
-                dram_bytes: address.written(),
-                ..Cost::default()
-            };
-            let (kept, scope) = (written, address.variables());
-            summary.pass(&Passed { cost, kept, scope, ..Passed::new(tensor, false, true) });
-        }
-    }
-
     /// Encloses the traffic of intermediate tensors in a loop with these bounds, lower and upper ones, on each unit.
     fn repeat(&self, key: Id, bounds: &[[&Summary; 2]], body: &mut Summary) {
         let trips = self.trips(key);
@@ -332,15 +296,6 @@ impl Model<'_> {
             }
             (passed.cost, passed.kept) = (passed.cost * times, passed.kept * times);
         }
-    }
-
-    /// Returns the share of an address' lines that the core's first cache does not hold; all of them if that is not known.
-    /// Choices know it by one price of prefetches alone: what else passes that cache is known of finished programs only, so
-    /// that programs by both estimates are candidates.
-    pub(super) fn past_l1(&self, address: &Summary) -> f64 {
-        let ignored = self.pricing == Pricing::Choice && self.fetches != Fetches::Vectors;
-        let known = || self.workload.past_l1.get(&address.tensor?).copied();
-        if ignored { 1.0 } else { known().unwrap_or(1.0) }
     }
 
     /// Adds the stream by which the access unit prefetches an address to the streams that a node uses.

@@ -1,12 +1,13 @@
 //! Positions that are computed, and edges sorted into the rows that they lead to: what programs prepare is compared with
 //! this.
 
+use super::Instance;
 use super::check;
 use super::instantiate::Maker;
-use crate::model::{Input, Whole};
+use crate::model::{Input, Model, SortUse, TensorId, Whole};
 use ember_language::diagnostic::{Diagnostic, Span};
 use ember_targets::tensor::{Data, Tensor};
-use ember_values::scalar::Scalar;
+use ember_values::scalar::{DType, Scalar};
 use itertools::Itertools;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -24,6 +25,23 @@ fn order(positions: &[i64]) -> Vec<u64> {
     let mut order: Vec<u64> = (0..positions.len() as u64).collect();
     order.sort_by_key(|edge| positions[*edge as usize]);
     order
+}
+
+/// Returns what scratch memory holds in which a program has sorted the lookups of a use.
+pub fn sorted(
+    model: &Model,
+    instance: &Instance,
+    sort: &SortUse,
+) -> Option<[(TensorId, Tensor); 2]> {
+    let tensor = |id: TensorId| instance.tensors.get(&model.tensor(id).name);
+    let all: Vec<i64> = check::positions(tensor(sort.indices)?).collect();
+    let rows = tensor(sort.starts)?.len().saturating_sub(1);
+    let held = |numbers: Vec<i64>| {
+        let (dtype, shape) = (DType::I64, vec![numbers.len() as u64]);
+        Tensor { dtype, shape, data: Data::I64(numbers.into()) }
+    };
+    let order = order(&all).into_iter().map(|at| at as i64).collect();
+    Some([(sort.order, held(order)), (sort.starts, held(offsets(rows, &all)))])
 }
 
 /// Returns the shape of what is computed of tensors of these shapes, which are repeated along dimensions that they lack or

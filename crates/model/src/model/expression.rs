@@ -156,7 +156,7 @@ impl Expr {
 
     /// Returns the scratch tensors that programs may use for the operation.
     pub fn scratch(&self) -> Vec<TensorId> {
-        let scratch = self.of_role(|role| matches!(role, Role::Scratch));
+        let scratch = self.of_role(|role| matches!(role, Role::Scratch(_)));
         scratch.into_iter().filter_map(Expr::stored).collect()
     }
 
@@ -190,7 +190,7 @@ impl Expr {
         let _ = write!(key, " ({}", applied.operation.name);
         for (operand, argument) in applied.operation.operands.iter().zip(&applied.arguments) {
             match argument {
-                Argument::Tensor(_) if matches!(operand.role, Role::Scratch) => {}
+                Argument::Tensor(_) if matches!(operand.role, Role::Scratch(_)) => {}
                 Argument::Tensor(x) => x.add_key(key),
                 Argument::Number(number) => {
                     let _ = write!(key, " {number:?}");

@@ -11,7 +11,7 @@ use ember_language::diagnostic::Span;
 use ember_language::rules::Operators;
 use ember_language::sexp::Sexp;
 use ember_language::suggest;
-use ember_values::operation::{self, Kernel, OPERATIONS, Operand, Operation, Reads, Role};
+use ember_values::operation::{self, Holds, Kernel, OPERATIONS, Operand, Operation, Reads, Role};
 use ember_values::scalar::{DType, Scalar};
 use itertools::Itertools;
 use std::borrow::Cow;
@@ -307,7 +307,7 @@ impl Reader {
             Role::Offsets(_) => {
                 self.positions(item, super::Role::Offsets, 1..=1).map(Argument::Tensor)
             }
-            Role::Scratch => None,
+            Role::Scratch(_) => None,
         }
     }
 
@@ -350,31 +350,34 @@ impl Reader {
                 *number = Scalar::from_f64(dtype, number.as_f64());
             }
         }
-        if operation.operands.iter().any(|operand| matches!(operand.role, Role::Scratch)) {
-            arguments.push(self.scratch(&operation, &arguments, dtype, span)?);
+        for operand in &*operation.operands {
+            let Role::Scratch(holds) = operand.role else { continue };
+            let (dtype, shape) = match holds {
+                Holds::Elements => (dtype, held(&operation, &arguments)?.to_vec()),
+                Holds::Order => (DType::I64, held(&operation, &arguments)?.to_vec()),
+                Holds::Starts => (DType::I64, vec![shape.first()?.plus(1)?]),
+            };
+            arguments.push(self.scratch(dtype, shape, span));
         }
         Some(Expr { op: Op::Apply(Applied { operation, arguments }), dtype, shape, span })
     }
 
-    /// Declares scratch memory that a program may use: for an operand that is computed there, or else of one element per
-    /// lookup.
-    fn scratch(
-        &mut self,
-        operation: &Operation,
-        arguments: &[Argument],
-        dtype: DType,
-        span: Span,
-    ) -> Option<Argument> {
-        let mut operands = operation.operands.iter().zip(arguments);
-        let holds =
-            |role: &Role| matches!(role, Role::Indices(..) | Role::Tensor(_, Reads::Scratch));
-        let kept = |role: &Role| matches!(role, Role::Tensor(_, Reads::Kept));
-        let of = operands.clone().find(|(operand, _)| kept(&operand.role));
-        let (_, held) = of.or_else(|| operands.find(|(operand, _)| holds(&operand.role)))?;
-        let Argument::Tensor(Expr { shape, .. }) = held else { return None };
+    /// Declares scratch memory that a program may use.
+    fn scratch(&mut self, dtype: DType, shape: Vec<Extent>, span: Span) -> Argument {
         let id = TensorId(self.inputs.len() + self.computed.len());
-        let tensor = Declared { name: self.fresh_name(), dtype, shape: shape.clone(), span };
+        let tensor = Declared { name: self.fresh_name(), dtype, shape, span };
         self.computed.push(Computed { tensor, kind: Kind::Scratch });
-        Some(Argument::Tensor(self.reference(id, span)))
+        Argument::Tensor(self.reference(id, span))
     }
+}
+
+/// Returns the extents of what scratch memory holds: an operand that is computed there, or else one element per lookup.
+fn held<'a>(operation: &Operation, arguments: &'a [Argument]) -> Option<&'a [Extent]> {
+    let mut operands = operation.operands.iter().zip(arguments);
+    let holds = |role: &Role| matches!(role, Role::Indices(..) | Role::Tensor(_, Reads::Scratch));
+    let kept = |role: &Role| matches!(role, Role::Tensor(_, Reads::Kept));
+    let of = operands.clone().find(|(operand, _)| kept(&operand.role));
+    let (_, held) = of.or_else(|| operands.find(|(operand, _)| holds(&operand.role)))?;
+    let Argument::Tensor(Expr { shape, .. }) = held else { return None };
+    Some(shape)
 }

@@ -102,7 +102,7 @@ impl Made {
                 let operands = applied.operation.operands.iter().zip(&mut applied.arguments);
                 for (operand, argument) in operands {
                     match argument {
-                        Argument::Tensor(x) if !matches!(operand.role, Role::Scratch) => {
+                        Argument::Tensor(x) if !matches!(operand.role, Role::Scratch(_)) => {
                             self.renumber(x);
                         }
                         _ => {}
@@ -118,7 +118,7 @@ fn scratch(expr: &mut Expr) -> Vec<&mut TensorId> {
     let Op::Apply(applied) = &mut expr.op else { return Vec::new() };
     let operands = applied.operation.operands.iter().zip(&mut applied.arguments);
     let within = operands.map(|(operand, argument)| match (&operand.role, argument) {
-        (Role::Scratch, Argument::Tensor(Expr { op: Op::Tensor(id), .. })) => vec![id],
+        (Role::Scratch(_), Argument::Tensor(Expr { op: Op::Tensor(id), .. })) => vec![id],
         (_, Argument::Tensor(x)) => scratch(x),
         _ => Vec::new(),
     });

@@ -109,7 +109,9 @@ impl Builder<'_> {
             (Role::Count, Argument::Number(Scalar::I64(count))) => self.make().int(*count),
             (_, Argument::Number(number)) => self.make().constant(of.dtype, number.as_f64()),
             (Role::Tensor(..), Argument::Tensor(x)) => self.expr(x),
-            (Role::Scratch, Argument::Tensor(Expr { op: Op::Tensor(x), .. })) => self.written(*x),
+            (Role::Scratch(_), Argument::Tensor(Expr { op: Op::Tensor(x), .. })) => {
+                self.written(*x)
+            }
             (_, Argument::Tensor(Expr { op: Op::Tensor(x), .. })) => self.address(*x),
             (_, Argument::Tensor(x)) => self.expr(x),
         }

@@ -1,7 +1,7 @@
 //! The requirements of statements on positions: the tensors that indices point into, and the required ends of offsets.
 
 use super::{Applied, Expr, Extent, Model, Op, TensorId};
-use ember_values::operation::{Kernel, Role};
+use ember_values::operation::{Holds, Kernel, Role};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Indices that must be positions in a tensor's first dimension.
@@ -26,6 +26,17 @@ pub struct OffsetsUse {
     pub indices: TensorId,
 }
 
+/// Lookups that a program may sort by the rows that they name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SortUse {
+    /// The input that holds the indices.
+    pub indices: TensorId,
+    /// The scratch memory for the positions of the lookups in their order.
+    pub order: TensorId,
+    /// The scratch memory for the places where those of each row begin in it.
+    pub starts: TensorId,
+}
+
 impl Model {
     /// Returns the uses of every input of indices, in the order of the statements, without duplicates; then those of the
     /// inputs that others are prepared of.
@@ -46,6 +57,19 @@ impl Model {
         self.uses(|applied, role, positions| {
             let Role::Offsets(of) = role else { return None };
             Some(OffsetsUse { offsets: positions, indices: applied.stored(of)? })
+        })
+    }
+
+    /// Returns the lookups that programs may sort, in the order of the statements.
+    pub fn sort_uses(&self) -> Vec<SortUse> {
+        self.uses(|applied, role, order| {
+            let indices = applied.stored("indices")?;
+            let starts = applied.stored("starts")?;
+            matches!(role, Role::Scratch(Holds::Order)).then_some(SortUse {
+                indices,
+                order,
+                starts,
+            })
         })
     }
 

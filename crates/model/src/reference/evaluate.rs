@@ -206,7 +206,7 @@ impl<'a, M: Mode> Evaluator<'a, M> {
             operands.push(match (&operand.role, argument) {
                 (_, Argument::Word(at)) => Operand::Word(*at),
                 (_, Argument::Number(number)) => Operand::Number(*number),
-                (_, Argument::DType(_)) | (Role::Scratch, _) => Operand::Unread,
+                (_, Argument::DType(_)) | (Role::Scratch(_), _) => Operand::Unread,
                 (Role::Indices(..) | Role::Offsets(_), Argument::Tensor(x)) => {
                     let id = x.stored()?;
                     Operand::Positions(Positions::new(self.positions(id)?, self.shape(id)?))

@@ -7,7 +7,7 @@ use super::build::Build;
 use super::grow::{Scope, Setting, Type};
 use super::integers::Side;
 use super::types::Hole;
-use super::world::SCRATCH;
+use super::world::is_scratch;
 use egg::{ENodeOrVar, Id, Var};
 use ember_language::rules::{Arg, Call, Kind, New, Rule};
 use ember_values::scalar::DType;
@@ -253,7 +253,7 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
     fn alias(&mut self, v: Var, other: Var, hole: &Hole) -> Option<Id> {
         let there = self.types.holes.get(&other)?.clone();
         let fits = v != other
-            && hole.role != Some(SCRATCH)
+            && !is_scratch(hole.role)
             && there.role.is_none()
             && hole.rank == there.rank
             && there.kind == Kind::Address

@@ -7,7 +7,7 @@ use super::grammar::Shape;
 use super::grow::{Grow, Scope, Setting, Type};
 use super::types::Hole;
 use super::world::{
-    COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, extreme, scratch_name, tensor_name,
+    COLUMNS, ENTRIES, ROWS, SCRATCH, SPARE, World, edge, extreme, scratch_name, tensor_name,
 };
 use egg::{Id, Var};
 use ember_language::rules::{Kind, Loop};
@@ -201,6 +201,7 @@ impl Setting for Anywhere<'_> {
     fn reserved(grow: &mut Grow<Self>, role: &str, dtype: DType, rank: usize) -> Option<Id> {
         Some(match role {
             SCRATCH => grow.make().root(&scratch_name(dtype, rank), true),
+            SPARE => grow.make().root(&format!("{SPARE}_{dtype}"), true),
             _ => grow.make().root(&format!("{role}_{dtype}"), false),
         })
     }

@@ -6,7 +6,7 @@ use super::bind::Range;
 use super::grow::{Grow, Scope, Setting, Type};
 use super::said::{Said, Stated};
 use super::types::{Hole, Types, is_address};
-use super::world::SCRATCH;
+use super::world::is_scratch;
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Kind, Loop, Sort, Unit};
 use ember_language::term::{Head, Node};
@@ -274,7 +274,7 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             Kind::Address => {
                 let ty = self.ty(hole)?;
                 // Scratch memory has no other name; a tensor of offsets may sometimes be any tensor.
-                match hole.role.filter(|role| *role == SCRATCH || !self.grow.one_in(8)) {
+                match hole.role.filter(|_| is_scratch(hole.role) || !self.grow.one_in(8)) {
                     Some(role) => S::reserved(self.grow, role, ty.dtype, hole.rank)?,
                     None => {
                         S::address(self.grow, ty, hole.rank, hole.written, &scope, size.min(1))?

@@ -3,7 +3,7 @@
 use super::build::Build;
 use super::grow::{Setting, Type};
 use super::types::Hole;
-use super::world::{SCRATCH, scratch_rows, tensor_name};
+use super::world::{is_scratch, scratch_rows, tensor_name};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{COMPUTE, Kind};
 use ember_language::term::{Head, Node, Terms};
@@ -37,10 +37,10 @@ impl<S: Setting> Build<'_, '_, '_, S> {
     /// Builds a term that mentions a loop variable, if some try does.
     pub(super) fn make_mentioning(&mut self, variable: Id, hole: &Hole) -> Option<Id> {
         self.free.insert(variable);
-        if hole.role == Some(SCRATCH) && hole.rank == 1 {
+        if let Some(role) = hole.role.filter(|_| is_scratch(hole.role) && hole.rank == 1) {
             let dtype = self.ty(hole)?.dtype;
             let value = self.grow.make().iv(variable);
-            let rows = self.grow.make().root(&scratch_rows(dtype), true);
+            let rows = self.grow.make().root(&scratch_rows(role, dtype), true);
             let row = self.grow.make().at(rows, &[value]);
             return Some(self.wrapped(hole.sort, row));
         }

@@ -347,7 +347,7 @@ impl<'a> Pool<'a> {
                     Shape::word(if two { "o" } else { pick(self.rng, one) })
                 }
                 Role::Offsets(_) => Shape::word("f"),
-                Role::Scratch => return None,
+                Role::Scratch(_) => return None,
             });
         }
         Some(operands)

@@ -4,7 +4,7 @@
 //! indices). This pass follows the operator table's declarations of types, lanes and operands, so that generated
 //! instances have a meaning.
 
-use super::world::{OFFSETS, SCRATCH};
+use super::world::{OFFSETS, SCRATCH, SPARE};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_language::rules::{Kind, OpInfo, Signature, Sort, SortTerm, Unit};
 use ember_language::term::{Head, Node};
@@ -363,7 +363,12 @@ impl Visit<'_> {
             let literal = info.literals.contains(&at);
             let dtype = match typing {
                 _ if literal || count => self.index(),
-                OfType::I64 if address && info.kind.is_some_and(whole) => self.integer(),
+                // Scratch memory has the type that is written to it; positions may have any.
+                OfType::I64
+                    if address && info.kind.is_some_and(whole) && part != Some(Part::Scratch) =>
+                {
+                    self.integer()
+                }
                 OfType::I64 => self.index(),
                 OfType::Follows if typed => match info.typing {
                     _ if statement => own.0,
@@ -402,7 +407,10 @@ impl Visit<'_> {
                 && info.kind != Some(Kind::Address);
             let role = match part {
                 Some(Part::Offsets) => Some(OFFSETS),
-                Some(Part::Scratch) => Some(SCRATCH),
+                Some(Part::Scratch) => {
+                    let before = info.asks[..at].iter().filter(|ask| ask.part == part).count();
+                    Some(if before == 0 { SCRATCH } else { SPARE })
+                }
                 Some(Part::Closed) | None => None,
             };
             wants.push(Want {

@@ -27,6 +27,8 @@ static SIZES: LazyLock<[String; 5]> =
 pub(crate) const OFFSETS: &str = "offsets";
 /// The name prefix of tensors that are written but never compared.
 pub(crate) const SCRATCH: &str = "scratch";
+/// The name prefix of the second scratch tensor of an operator, which is another one than its first.
+pub(crate) const SPARE: &str = "scratch_spare";
 
 /// A tensor of every world, which differ in extents alone.
 struct Declared {
@@ -71,10 +73,13 @@ static DECLARED: LazyLock<BTreeMap<String, Declared>> = LazyLock::new(|| {
                 // What has all indices of a tensor of rank 3 may still have another.
                 add(tensor_name(writable, dtype, 4), vec![columns, rows, inner, last]);
                 add(scratch_name(dtype, 1), vec![entries]);
+                add(format!("{SPARE}_{dtype}"), vec![entries]);
                 add(scratch_name(dtype, 2), vec![rows, columns]);
                 add(scratch_name(dtype, 3), vec![rows, Extent::Of(WIDE), last]);
                 // A row of scratch memory; there is only one.
-                add(scratch_rows(dtype), vec![Extent::One, entries]);
+                for role in [SCRATCH, SPARE] {
+                    add(scratch_rows(role, dtype), vec![Extent::One, entries]);
+                }
             } else {
                 add(format!("{OFFSETS}_{dtype}"), vec![entries]);
             }
@@ -117,9 +122,14 @@ pub(crate) fn scratch_name(dtype: DType, rank: usize) -> String {
     }
 }
 
-/// Returns the name of the scratch tensor of a type whose rows have an index.
-pub(crate) fn scratch_rows(dtype: DType) -> String {
-    format!("{SCRATCH}_rows_{dtype}")
+/// Returns the name of the scratch tensor of a role and type whose rows have an index.
+pub(crate) fn scratch_rows(role: &str, dtype: DType) -> String {
+    format!("{role}_rows_{dtype}")
+}
+
+/// Returns true for the role of memory that nothing else looks at.
+pub(crate) fn is_scratch(role: Option<&str>) -> bool {
+    matches!(role, Some(SCRATCH | SPARE))
 }
 
 impl World {
