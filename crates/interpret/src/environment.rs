@@ -73,7 +73,7 @@ impl Interpreter {
 
     /// Returns true if a term mentions a variable that it does not bind. A variable is identified by its name alone, so
     /// that what the bounds of another one mention does not count.
-    fn mentions(&mut self, term: At, variable: At) -> bool {
+    pub(super) fn mentions(&mut self, term: At, variable: At) -> bool {
         if let Some(known) = self.mentioned.get(&(term, variable)) {
             return *known;
         }
@@ -102,7 +102,7 @@ impl Interpreter {
     ) -> Result<T, Fault> {
         let before = self.tensors.clone();
         let beyond = self.beyond.clone();
-        let flags = (self.written.clone(), self.frozen.clone());
+        let flags = (self.written.clone(), self.frozen.clone(), self.first.clone());
         self.statement(s)?;
         let changed = self.tensors.clone();
         let changed_beyond = self.beyond.clone();
@@ -122,7 +122,7 @@ impl Interpreter {
                 }
             }
         }
-        (self.written, self.frozen) = flags;
+        (self.written, self.frozen, self.first) = flags;
         result
     }
 }

@@ -41,6 +41,7 @@ mod noise;
 mod op;
 mod operations;
 mod outputs;
+mod phases;
 mod products;
 mod program;
 mod statements;
@@ -51,6 +52,7 @@ mod value;
 mod values;
 
 pub use error::Error;
+pub use phases::Phases;
 pub use program::Program;
 pub use trace::{Elements, Trace};
 pub use trips::average_trip_count;
@@ -65,6 +67,7 @@ use ember_values::scalar::Scalar;
 use eval::grow;
 use noise::Noise;
 use op::At;
+use phases::Touched;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -135,6 +138,8 @@ pub struct Interpreter {
     /// By tensor: true if it was written since the last barrier, and true if it was read as frozen since then.
     written: Vec<bool>,
     frozen: Vec<bool>,
+    /// These flags at the first barrier, if there was one.
+    first: Option<Touched>,
     environment: Vec<Option<Bound>>,
     /// The number of enclosing loops that the execute unit runs alone.
     alone: usize,
@@ -174,6 +179,7 @@ impl Interpreter {
             values,
             written: vec![false; tensors.len()],
             frozen: vec![false; tensors.len()],
+            first: None,
             names,
             tensors,
             sizes: store.sizes,

@@ -3,6 +3,7 @@
 use super::error::Fault;
 use super::lanes::each_lane;
 use super::op::{At, Does};
+use super::phases::Touched;
 use super::value::{Address, Place, Value};
 use super::{Error, Interpreter};
 use ember_targets::tensor::Tensor;
@@ -158,6 +159,9 @@ impl Interpreter {
 
     /// Ends a phase: tensors written before the barrier may be read as frozen after it.
     pub(super) fn barrier(&mut self) {
+        let (written, frozen) = (&self.written, &self.frozen);
+        self.first
+            .get_or_insert_with(|| Touched { written: written.clone(), frozen: frozen.clone() });
         self.written.fill(false);
         self.frozen.fill(false);
     }

@@ -4,11 +4,11 @@ use super::case::Case;
 use super::instance::Instance;
 use crate::random::SCRATCH;
 use egg::Id;
-use ember_interpret::{Error, Interpreter, Store, Value};
+use ember_interpret::{Error, Interpreter, Phases, Store, Value};
 use ember_language::rules::Kind;
-use ember_targets::tensor::Tensor;
+use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::Scalar;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The number of evaluated nodes after which a left side is considered to have no meaning.
@@ -26,8 +26,9 @@ pub(super) enum Meaning {
     Value(Value),
     /// Each place, with true if its tensor is frozen.
     Places(Vec<Option<(String, u64, bool)>>),
-    /// The store, and on open memory the elements that were changed beyond the extents.
-    Store(Store, BTreeMap<(String, u64), Scalar>),
+    /// The store, on open memory the elements that were changed beyond the extents, and how the run fits between
+    /// others.
+    Store(Store, BTreeMap<(String, u64), Scalar>, Phases),
 }
 
 /// The memory that a side runs on.
@@ -109,11 +110,12 @@ fn evaluated(
         }
         Kind::Statement => {
             interpreter.run(term)?;
-            let mut beyond = interpreter.beyond();
+            let (mut beyond, mut phases) = (interpreter.beyond(), interpreter.phases());
             let mut store = interpreter.into_store();
             store.tensors.retain(|name, _| !name.starts_with(SCRATCH));
             beyond.retain(|(name, _), _| !name.starts_with(SCRATCH));
-            Ok(Meaning::Store(store, beyond))
+            phases.retain(|name| !name.starts_with(SCRATCH));
+            Ok(Meaning::Store(store, beyond, phases))
         }
         _ => Err(Error::Sort {
             expected: "something that has a meaning",
@@ -146,7 +148,9 @@ impl Meaning {
             }
             // The right side must not store to a place that the left side does not store to.
             (Meaning::Places(a), Meaning::Places(b)) => a == b,
-            (Meaning::Store(a, x), Meaning::Store(b, y)) => x == y && a.difference(b).is_none(),
+            (Meaning::Store(a, x, own), Meaning::Store(b, y, other)) => {
+                x == y && a.difference(b).is_none() && other.fits(own)
+            }
             _ => false,
         }
     }
@@ -157,7 +161,7 @@ impl Meaning {
             Meaning::Value(Value::Scalar(x)) => vec![Some(*x)],
             Meaning::Value(Value::Lanes(lanes)) => lanes.clone(),
             Meaning::Places(_) => Vec::new(),
-            Meaning::Store(store, beyond) => {
+            Meaning::Store(store, beyond, _) => {
                 let elements =
                     |tensor: &Tensor| (0..tensor.len()).map(|at| tensor.get(at)).collect();
                 let inside = store.tensors.values().flat_map::<Vec<Option<Scalar>>, _>(elements);
@@ -175,8 +179,10 @@ impl Meaning {
                 a.len() == b.len()
             }
             (Meaning::Places(a), Meaning::Places(b)) => a == b,
-            (Meaning::Store(a, x), Meaning::Store(b, y)) => {
-                x.keys().eq(y.keys()) && a.tensors.iter().map(shape).eq(b.tensors.iter().map(shape))
+            (Meaning::Store(a, x, own), Meaning::Store(b, y, other)) => {
+                x.keys().eq(y.keys())
+                    && a.tensors.iter().map(shape).eq(b.tensors.iter().map(shape))
+                    && other.fits(own)
             }
             _ => false,
         }
@@ -184,7 +190,13 @@ impl Meaning {
 
     /// Returns the first difference between this left side and the right side as text, for each side.
     pub fn beside(&self, right: &Meaning) -> (String, String) {
-        if let (Meaning::Store(a, _), Meaning::Store(b, _)) = (self, right)
+        if let (Meaning::Store(a, x, own), Meaning::Store(b, y, other)) = (self, right)
+            && a.difference(b).is_none()
+            && x == y
+        {
+            return (phases_text(own), phases_text(other));
+        }
+        if let (Meaning::Store(a, ..), Meaning::Store(b, ..)) = (self, right)
             && let Some((name, at)) = a.difference(b)
         {
             let element = |store: &Store| {
@@ -213,11 +225,30 @@ impl fmt::Display for Meaning {
                 }
                 Ok(())
             }
-            Meaning::Store(store, beyond) => {
+            Meaning::Store(store, beyond, _) => {
                 f.write_str(&store_text(store))?;
                 beyond.iter().try_for_each(|((name, _), x)| writeln!(f, "{name}, beyond = {x}"))
             }
         }
+    }
+}
+
+/// Prints what matters to frozen reads of what stands before and behind a statement.
+fn phases_text(phases: &Phases) -> String {
+    let listed = |[written, frozen]: &[BTreeSet<String>; 2]| {
+        let names = |names: &BTreeSet<String>| match names.len() {
+            0 => "nothing".to_owned(),
+            _ => names.iter().map(String::as_str).collect::<Vec<_>>().join(" "),
+        };
+        format!("writes {} and reads {} as frozen", names(written), names(frozen))
+    };
+    match phases.barrier {
+        false => format!("without a barrier, it {}", listed(&phases.last)),
+        true => format!(
+            "before its first barrier, it {}; behind its last, it {}",
+            listed(&phases.first),
+            listed(&phases.last)
+        ),
     }
 }
 
@@ -228,8 +259,10 @@ pub(super) fn store_text(store: &Store) -> String {
         text.push_str(&format!("{name} = {n}\n"));
     }
     for (name, tensor) in &store.tensors {
+        // What is computed where it is read may be too large to be shown.
+        let shown = if matches!(tensor.data, Data::Hashed(_)) { 0 } else { tensor.len() };
         let elements: Vec<String> =
-            (0..tensor.len()).filter_map(|i| tensor.get(i)).map(|x| x.to_string()).collect();
+            (0..shown).filter_map(|i| tensor.get(i)).map(|x| x.to_string()).collect();
         text.push_str(&format!("{name} {:?} = {}\n", tensor.shape, elements.join(" ")));
     }
     text

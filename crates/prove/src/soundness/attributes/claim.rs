@@ -240,7 +240,10 @@ impl Subject {
         }
         let found = match sum {
             Some((_, sum)) => Meaning::Value(sum),
-            None => Meaning::Store(run.into_store(), BTreeMap::new()),
+            None => {
+                let phases = run.phases();
+                Meaning::Store(run.into_store(), BTreeMap::new(), phases)
+            }
         };
         Ok(self.beside(&found))
     }
