@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub(super) type Key = (u32, u64);
 
 /// The elements beyond the extents.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Beyond {
     seed: u64,
     /// The elements that a run has written.

@@ -4,8 +4,15 @@ use super::error::Fault;
 use super::op::{At, Loop};
 use super::value::Value;
 use super::{Bound, Error, Interpreter};
+use ember_targets::tensor::Tensor;
 use ember_values::primitive::form;
 use ember_values::scalar::Scalar;
+
+/// The number of iterations from which a loop is long: no run of a test has as many steps.
+const LONG: u64 = 1 << 32;
+
+/// The number of iterations of a long loop in which it may come to change nothing.
+const SETTLING: usize = 4;
 
 impl Interpreter {
     /// Runs a loop that folds the values of its body into a start value, in order.
@@ -60,11 +67,53 @@ impl Interpreter {
         }
     }
 
+    /// Runs a statement for each iteration of a loop. Of a long loop whose iterations are all alike, it runs no more
+    /// than the first that changes nothing: no later one does.
+    pub(super) fn repeat(&mut self, over: Loop, body: At) -> Result<(), Fault> {
+        let mut tries = SETTLING;
+        self.until(over, |this, is_long| {
+            let observed = this.trace.is_some() || this.noise.is_some();
+            if !is_long {
+                return this.statement(body).map(|()| true);
+            }
+            if tries == 0 || observed || this.mentions(body, over.var) {
+                return this.endless().and_then(|()| this.statement(body)).map(|()| true);
+            }
+            tries -= 1;
+            let before = this.tensors.clone();
+            let others = (this.beyond.clone(), this.written.clone(), this.frozen.clone());
+            this.statement(body)?;
+            let alike = |(a, b): (&Tensor, &Tensor)| (0..a.len()).all(|at| a.get(at) == b.get(at));
+            let settled = before.iter().zip(&this.tensors).all(alike)
+                && (&others.0, &others.1, &others.2) == (&this.beyond, &this.written, &this.frozen);
+            Ok(!settled)
+        })
+    }
+
+    /// Fails at once in a long loop if fewer steps are allowed than it has iterations.
+    fn endless(&self) -> Result<(), Fault> {
+        if self.limit < LONG { Err(Error::StepLimit(self.limit).into()) } else { Ok(()) }
+    }
+
     /// Runs `body` for each iteration of a loop, with its variable bound.
     pub(super) fn each(
         &mut self,
         over: Loop,
         mut body: impl FnMut(&mut Self) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.until(over, |this, is_long| {
+            if is_long {
+                this.endless()?;
+            }
+            body(this).map(|()| true)
+        })
+    }
+
+    /// Runs `body` for each iteration of a loop until it returns false. It is told whether the loop is long.
+    fn until(
+        &mut self,
+        over: Loop,
+        mut body: impl FnMut(&mut Self, bool) -> Result<bool, Fault>,
     ) -> Result<(), Fault> {
         if over.follow.is_some() && self.alone > 0 {
             return Err(Error::Unfed(self.variable_name(over.var)).into());
@@ -86,16 +135,16 @@ impl Interpreter {
         self.allowed(over.var, lo, hi, step)?;
         let outer = self.environment[over.var];
         self.alone += usize::from(over.alone);
-        let mut next = Some(lo);
-        let mut result = Ok(());
-        while let Some(value) = next.filter(|value| *value < hi && result.is_ok()) {
+        let (mut next, is_long) = (Some(lo), hi.abs_diff(lo) / step.unsigned_abs() >= LONG);
+        let mut result = Ok(true);
+        while let (Some(value), Ok(true)) = (next.filter(|value| *value < hi), &result) {
             self.environment[over.var] = Some(Bound { value, fed: !over.alone });
-            result = self.step().and_then(|()| body(self));
+            result = self.step().and_then(|()| body(self, is_long));
             next = value.checked_add(step);
         }
         self.alone -= usize::from(over.alone);
         self.environment[over.var] = outer;
-        result
+        result.map(|_| ())
     }
 
     /// Runs `body` for the lanes of a block, in order. The flag of `body` is true for active lanes.

@@ -25,7 +25,7 @@ impl Interpreter {
             }
             Form::Loop(own) if own.folds.is_none() => {
                 let over = op.looped(own);
-                self.each(over, |this| this.statement(own.body))
+                self.repeat(over, own.body)
             }
             Form::Sequence(Sequence::Ahead(address)) => self.look(address),
             Form::Write { op: function, address, value } if !self.any_wide([address, value]) => {
