@@ -22,8 +22,8 @@ pub(crate) enum Aim {
     New(New),
 }
 
-/// Conditions that are violated by memory that several terms touch.
-const OF_MEMORY: [&str; 11] = [
+/// Conditions on memory that several terms touch.
+pub(super) const OF_MEMORY: [&str; 11] = [
     "independent",
     "independent-lanes",
     "interchangeable",

@@ -139,6 +139,11 @@ impl Setting for Anywhere<'_> {
         if grow.one_in(12) {
             return grow.bounds_at_ends();
         }
+        // Only a loop whose iterations soon change nothing ends then.
+        if grow.one_in(24) {
+            let lo = grow.rng.i64(-1..4);
+            return [lo, i64::MAX - grow.rng.i64(0..3)].map(|n| grow.terms.int(n));
+        }
         let lo = match grow.rng.u8(0..8) {
             0..=1 if grow.setting.alias => grow.loaded(scope),
             0..=4 => grow.terms.int(0),
@@ -220,11 +225,16 @@ impl Setting for Anywhere<'_> {
     }
 
     fn beside(build: &mut Build<Self>, v: Var, hole: &Hole) -> Option<Id> {
-        build.twin(hole).or_else(|| build.passing(v, hole))
+        let meeting = build.meeting(v, hole);
+        meeting.or_else(|| build.twin(hole)).or_else(|| build.passing(v, hole))
     }
 
     fn aimed(build: &mut Build<Self>, v: Var, hole: &Hole) -> Option<Id> {
         build.aimed(v, hole)
+    }
+
+    fn corner(build: &mut Build<Self>, ty: Type) -> Option<Id> {
+        Some(build.grow.corner(ty, &build.said.literals))
     }
 
     fn bind_again(build: &mut Build<Self>, own: Loop, children: &[Id]) -> Option<()> {

@@ -33,6 +33,10 @@ pub(crate) struct Build<'a, 'g, 'b, S> {
     pub twins: bool,
     /// The condition that the instance should violate.
     pub aim: Option<Aim>,
+    /// True if terms should touch one tensor, at places next to each other.
+    pub meets: bool,
+    /// True if most values should be constants at which something changes.
+    pub corners: bool,
     /// The demands of the conditions on the variables of the pattern.
     pub said: Said,
     /// The loops that were bound before anything else.
@@ -74,6 +78,8 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             capture: false,
             twins: false,
             aim: None,
+            meets: false,
+            corners: false,
             said: Said::default(),
             early: Vec::new(),
             target: None,
@@ -163,6 +169,9 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
                 self.holes.insert(v, id);
             }
         }
+        if let (None, Some(end)) = (self.unknown(lo), self.unknown(hi)) {
+            self.bind_end(end)?;
+        }
         let Some(var) = self.unknown(var) else { return Some(()) };
         let mut bounds = [lo, hi, step];
         for bound in &mut bounds {
@@ -171,6 +180,18 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
         }
         let id = self.grow.var(scope.vars.len(), bounds);
         self.holes.insert(var, id);
+        Some(())
+    }
+
+    /// Occasionally gives a loop whose start is known an end next to the greatest integer.
+    fn bind_end(&mut self, end: Var) -> Option<()> {
+        let hole = self.types.holes.get(&end)?.clone();
+        if hole.kind == Kind::Value && self.grow.one_in(24) {
+            let id = self.grow.rng.i64(0..3);
+            let id = self.grow.terms.int(i64::MAX - id);
+            let id = self.wrapped(hole.sort, id);
+            self.holes.insert(end, id);
+        }
         Some(())
     }
 
@@ -232,11 +253,21 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
         let stated = self.grow.rng.choice(stated).copied()?;
         let n = match stated {
             _ if self.grow.one_in(8) => return None,
+            // Some lengths are neither powers of two nor divide one another, unless lanes are as many.
+            Stated::Length if !hole.count && self.grow.one_in(3) => self.grow.rng.i64(2..=64),
             Stated::Length => self.grow.pick(&[2, 2, 3, 4, 4, 6, 8, 12, 16], 2),
             Stated::Multiple => self.grow.pick(&[0, 0, 0, 2, 4, 8, 12, 16, 24], 0),
             _ if self.grow.one_in(3) => return None,
             Stated::Least(n) => n.saturating_add(self.grow.pick(&[0, 0, 1, 1, 2, 3, 7], 0)),
             Stated::Most(n) => n.saturating_sub(self.grow.pick(&[0, 0, 0, 1, 1, 2], 0)),
+            Stated::AtLeast(other, more) => {
+                let other = self.number(*self.holes.get(&other)?)?;
+                other.saturating_add(more).saturating_add(self.grow.pick(&[0, 0, 1, 2, 7], 0))
+            }
+            Stated::AtMost(other, less) => {
+                let other = self.number(*self.holes.get(&other)?)?;
+                other.saturating_sub(less).saturating_sub(self.grow.pick(&[0, 0, 1, 2, 7], 0))
+            }
         };
         if hole.count {
             self.types.lanes.set(hole.lanes, usize::try_from(n).ok()?)?;
@@ -262,6 +293,9 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
                     return Some(S::step(self.grow));
                 }
                 let ty = self.ty(hole)?;
+                if self.corners && !self.grow.one_in(8) {
+                    return S::corner(self, ty);
+                }
                 if self.grow.one_in(5) {
                     match ty.lanes {
                         1 => self.grow.constant(ty),

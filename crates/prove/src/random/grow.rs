@@ -125,6 +125,11 @@ pub(crate) trait Setting: Sized {
         None
     }
 
+    /// Generates a constant at which something changes.
+    fn corner(build: &mut Build<Self>, ty: Type) -> Option<Id> {
+        Some(build.grow.constant(ty))
+    }
+
     /// Gives a loop the variable of another loop; `None` if it gets one of its own.
     fn bind_again(_build: &mut Build<Self>, _own: Loop, _children: &[Id]) -> Option<()> {
         None

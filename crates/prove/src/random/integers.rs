@@ -58,7 +58,9 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
                     let n = self.grow.terms.int(n);
                     self.grow.make().least(value, n)
                 }
-                Stated::Length | Stated::Multiple => value,
+                Stated::Length | Stated::Multiple | Stated::AtLeast(..) | Stated::AtMost(..) => {
+                    value
+                }
             };
         }
         value

@@ -1,7 +1,9 @@
 //! The demands of a rule's conditions on the terms of its variables, so that most instances satisfy the conditions.
 
+use super::aim::OF_MEMORY;
 use egg::{ENodeOrVar, Var};
 use ember_language::rules::{Arg, Call, Rule};
+use ember_language::term::Head;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A demand of a condition on a number.
@@ -15,6 +17,10 @@ pub(crate) enum Stated {
     Least(i64),
     /// It is at most this.
     Most(i64),
+    /// It is at least what another variable is, and so much more.
+    AtLeast(Var, i64),
+    /// It is at most what another variable is less so much.
+    AtMost(Var, i64),
 }
 
 /// The demands of a rule's conditions.
@@ -32,12 +38,21 @@ pub(crate) struct Said {
     counted: BTreeMap<Var, Var>,
     /// The variables that range over the length that a term is, each with the term.
     lengths: BTreeMap<Var, Var>,
+    /// True if a condition is on memory that several terms touch.
+    pub meets: bool,
+    /// The integers that the rule mentions.
+    pub literals: Vec<i64>,
 }
 
 impl Said {
     /// Collects what the conditions of a rule say.
     pub fn of(rule: &Rule) -> Said {
-        let mut said = Said { numbers: numbers(rule), ..Said::default() };
+        let mut said = Said {
+            numbers: numbers(rule),
+            meets: rule.guards.iter().any(|guard| OF_MEMORY.contains(&guard.what.name)),
+            literals: literals(rule),
+            ..Said::default()
+        };
         for guard in &rule.guards {
             match (guard.what.name, guard.args.as_slice()) {
                 ("not-free", [Arg::Var(x), Arg::Var(within)]) => {
@@ -98,6 +113,25 @@ impl Said {
     }
 }
 
+/// Returns the integers in the patterns and conditions of a rule.
+fn literals(rule: &Rule) -> Vec<i64> {
+    let sides = rule.wheres.iter().map(|(_, pattern)| pattern).chain([&rule.lhs, &rule.rhs]);
+    let of_sides = sides.flat_map(|side| side.as_ref()).filter_map(|node| match node {
+        ENodeOrVar::ENode(node) => match node.head() {
+            Head::Int(n) => Some(n),
+            Head::Op(_) | Head::Real(_) => None,
+        },
+        ENodeOrVar::Var(_) => None,
+    });
+    let of_conditions =
+        rule.guards.iter().flat_map(|guard| &guard.args).filter_map(|arg| match arg {
+            Arg::Int(n) => Some(*n),
+            Arg::Var(_) => None,
+        });
+    let all: BTreeSet<i64> = of_sides.chain(of_conditions).collect();
+    all.into_iter().collect()
+}
+
 fn variable(arg: &Arg) -> Option<Var> {
     match arg {
         Arg::Var(v) => Some(*v),
@@ -130,7 +164,7 @@ fn numbers(rule: &Rule) -> BTreeMap<Var, Vec<Stated>> {
     let lengths = lengths.filter_map(|(_, call)| Some((call.args.first()?, Stated::Length)));
     let divides = rule.guards.iter().filter(|guard| guard.what.name == "divides");
     let multiples = divides.filter_map(|call| Some((call.args.get(1)?, Stated::Multiple)));
-    let bounded = rule.guards.iter().filter_map(|guard| bound(rule, guard));
+    let bounded = rule.guards.iter().flat_map(|guard| bounds(rule, guard));
     let mut found: BTreeMap<Var, Vec<Stated>> = BTreeMap::new();
     for (arg, stated) in bounded.chain(multiples).chain(lengths) {
         if let Some(v) = variable(arg) {
@@ -140,12 +174,12 @@ fn numbers(rule: &Rule) -> BTreeMap<Var, Vec<Stated>> {
     found
 }
 
-/// Returns the argument of a comparison that a number bounds.
-fn bound<'r>(rule: &Rule, guard: &'r Call) -> Option<(&'r Arg, Stated)> {
+/// Returns the arguments of a comparison that the other one bounds.
+fn bounds<'r>(rule: &Rule, guard: &'r Call) -> Vec<(&'r Arg, Stated)> {
     let below = match guard.what.name {
-        "at-most" => 0,
-        "below" => 1,
-        _ => return None,
+        "at-most" | "at-most-in-loop" => 0,
+        "below" | "below-in-loop" => 1,
+        _ => return Vec::new(),
     };
     let is_length = |x: &Arg| {
         rule.fors.iter().any(|(n, call)| {
@@ -153,9 +187,12 @@ fn bound<'r>(rule: &Rule, guard: &'r Call) -> Option<(&'r Arg, Stated)> {
         })
     };
     match guard.args.as_slice() {
-        [Arg::Int(n), x] => Some((x, Stated::Least(n.saturating_add(below)))),
-        [x, Arg::Int(n)] => Some((x, Stated::Most(n.saturating_sub(below)))),
-        [x, y] if is_length(y) => Some((x, Stated::Most(2 - below))),
-        _ => None,
+        [Arg::Int(n), x] => vec![(x, Stated::Least(n.saturating_add(below)))],
+        [x, Arg::Int(n)] => vec![(x, Stated::Most(n.saturating_sub(below)))],
+        [x, y] if is_length(y) => vec![(x, Stated::Most(2 - below))],
+        [x @ Arg::Var(a), y @ Arg::Var(b)] => {
+            vec![(x, Stated::AtMost(*b, below)), (y, Stated::AtLeast(*a, below))]
+        }
+        _ => Vec::new(),
     }
 }

@@ -2,10 +2,11 @@
 
 use ember_interpret::{EDGES, Store};
 use ember_targets::dlc::{Dim, Purpose, SizeId, TensorDecl};
-use ember_targets::tensor::Tensor;
+use ember_targets::tensor::{Data, Hashed, Tensor};
 use ember_values::scalar::{DType, EXTREMES, Scalar};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 /// The index of the extent of rows. All shapes consist of rows, columns and entries.
@@ -18,6 +19,12 @@ pub(crate) const ENTRIES: usize = 2;
 const WIDE: usize = 3;
 /// The index of the extent of the rows of all blocks.
 const TALL: usize = 4;
+
+/// The largest size of a program.
+const LARGEST: u64 = 1 << 40;
+
+/// The numbers of a rule that extents may be next to, so that a run over all elements takes few steps.
+const AFFORDABLE: RangeInclusive<u64> = 5..=300;
 
 /// The names of the extents that are symbolic.
 static SIZES: LazyLock<[String; 5]> =
@@ -104,6 +111,8 @@ pub(crate) struct World {
     pub simd_bytes: u64,
     /// True if offsets start at 0 and never fall, whatever the data.
     pub rises: bool,
+    /// The values of symbolic extents that are drawn with the world.
+    drawn: [Option<u64>; 3],
 }
 
 /// Returns the name of the tensor of a type and rank.
@@ -164,7 +173,28 @@ impl World {
     /// Creates a world with these extents. Outputs of rank 2 are `flat`: they may hold the rows of all blocks, one beside
     /// or one below the other.
     pub fn new(extents: [Option<u64>; 3], block: u64, flat: [usize; 2], simd_bytes: u64) -> World {
-        World { extents, block, flat, deep: false, simd_bytes, rises: false }
+        World { extents, block, flat, deep: false, simd_bytes, rises: false, drawn: [None; 3] }
+    }
+
+    /// Occasionally gives rows or columns an extent next to one of the numbers that a rule mentions. All others are then
+    /// small.
+    pub fn near(&mut self, rng: &mut Rng, numbers: &[i64]) {
+        let fits = |n: &i64| u64::try_from(*n).ok().filter(|n| AFFORDABLE.contains(n));
+        let numbers: Vec<u64> = numbers.iter().filter_map(fits).collect();
+        if numbers.is_empty() || rng.u8(0..8) > 0 {
+            return;
+        }
+        let n = rng.choice(numbers).unwrap_or(1) + rng.choice([0, 1, 2, 2]).unwrap_or(1) - 1;
+        let other = rng.u64(1..=3);
+        let (rows, columns) = if rng.bool() { (n, other) } else { (other, n) };
+        let extents = [rows, columns, rows + 1];
+        for (k, extent) in extents.into_iter().enumerate() {
+            match &mut self.extents[k] {
+                Some(known) => *known = extent,
+                None => self.drawn[k] = Some(extent),
+            }
+        }
+        self.block = other;
     }
 
     /// Returns the declarations of the tensors of these names.
@@ -222,17 +252,14 @@ impl World {
 
     /// Returns the extents of a store: the known extents of the world, and `free` for the symbolic ones.
     pub fn concrete(&self, free: [u64; 3]) -> [u64; 3] {
-        [0, 1, 2].map(|k| self.extents[k].unwrap_or(free[k]))
+        [0, 1, 2].map(|k| self.extents[k].or(self.drawn[k]).unwrap_or(free[k]))
     }
 
     /// Creates a store with zeros in the tensors of these names.
     pub fn zeros(&self, names: &BTreeSet<String>, extents: [u64; 3]) -> Store {
         let [rows, columns, entries] = extents;
         let extents = [rows, columns, entries, columns * self.block, rows * self.block];
-        let mut store = Store::default();
-        for (name, extent) in self.sizes().iter().zip(extents) {
-            store.sizes.insert(name.clone(), extent as i64);
-        }
+        let mut store = self.with_sizes(extents);
         for name in names {
             let Some(declared) = DECLARED.get(name) else { continue };
             let extent = |extent: &Extent| self.index(*extent).map_or_else(|n| n, |k| extents[k]);
@@ -251,6 +278,47 @@ impl World {
         whole
     }
 
+    /// Creates a store in which symbolic extents may be as large as any size, or next to the numbers that a rule
+    /// mentions. Its tensors are computed where they are read. Returns `None` if a tensor has more elements than can be
+    /// counted.
+    pub fn huge(&self, rng: &mut Rng, names: &BTreeSet<String>, numbers: &[i64]) -> Option<Store> {
+        let fits = |n: &i64| u64::try_from(*n).ok().filter(|n| *n < LARGEST);
+        let numbers: Vec<u64> = numbers.iter().filter_map(fits).collect();
+        let free = [0; 3].map(|_| match rng.u8(0..6) {
+            0..=1 => {
+                let n = rng.choice(numbers.iter().copied()).unwrap_or(1);
+                (n + rng.u64(0..3)).saturating_sub(1)
+            }
+            2 => LARGEST - rng.u64(0..2),
+            3 => 1 << rng.u32(8..40),
+            _ => rng.u64(1..4),
+        });
+        let [rows, columns, entries] = self.concrete(free);
+        let wide = columns.checked_mul(self.block)?.min(LARGEST);
+        let tall = rows.checked_mul(self.block)?.min(LARGEST);
+        let extents = [rows, columns, entries, wide, tall];
+        let mut store = self.with_sizes(extents);
+        for name in names {
+            let Some(declared) = DECLARED.get(name) else { continue };
+            let extent = |extent: &Extent| self.index(*extent).map_or_else(|n| n, |k| extents[k]);
+            let shape: Vec<u64> = declared.shape.iter().map(extent).collect();
+            shape.iter().try_fold(1_u64, |all, n| all.checked_mul(*n))?;
+            let (seed, hi) = (rng.u64(..), if declared.dtype.is_float() { 4.0 } else { 9.0 });
+            let data = Data::Hashed(Hashed { seed, lo: 0.0, hi });
+            store.tensors.insert(name.clone(), Tensor { dtype: declared.dtype, shape, data });
+        }
+        Some(store)
+    }
+
+    /// Creates a store with the values of sizes alone.
+    fn with_sizes(&self, extents: [u64; 5]) -> Store {
+        let mut store = Store::default();
+        for (name, extent) in self.sizes().iter().zip(extents) {
+            store.sizes.insert(name.clone(), extent as i64);
+        }
+        store
+    }
+
     /// Creates a store with random contents for the tensors of these names. Integers are usually valid indices, in any
     /// order or sorted like offsets; other numbers include all edge cases, or only `tame` ones.
     pub fn store(&self, rng: &mut Rng, names: &BTreeSet<String>, tame: bool) -> Store {
@@ -258,7 +326,7 @@ impl World {
         let most = if rng.u8(0..8) == 0 { 9 } else { 4 };
         let rows = rng.u64(least..=most);
         let mut extents = self.concrete([rows, rng.u64(least..=most + 2), rows + 1]);
-        if self.extents[ENTRIES].is_none() {
+        if self.extents[ENTRIES].is_none() && self.drawn[ENTRIES].is_none() {
             extents[ENTRIES] = extents[ROWS] + 1;
         }
         let mut store = self.zeros(names, extents);

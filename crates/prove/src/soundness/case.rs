@@ -6,6 +6,7 @@ use super::instance::Instance;
 use super::rounding;
 use egg::Id;
 use ember_interpret::{Error, Store};
+use ember_language::rules::Kind;
 use fastrand::Rng;
 
 /// A store, an environment, and the meaning of the left side there.
@@ -51,6 +52,17 @@ impl Case {
             }
             case => case.ok(),
         }
+    }
+
+    /// Creates a case in which symbolic extents may be as large as any, if an instance of a value depends on them and
+    /// reads no elements.
+    pub fn huge(instance: &Instance, rng: &mut Rng, numbers: &[i64]) -> Option<Case> {
+        if instance.kind != Kind::Value || !instance.measures() || instance.reads(instance.lhs) {
+            return None;
+        }
+        let store = instance.world.huge(rng, &instance.tensors(), numbers)?;
+        let values = environment(instance, rng, &store, Memory::Bounded)?;
+        Case::new(instance, store, values, Memory::Bounded)
     }
 
     /// Compares the meaning of the right side with the meaning of the left side.

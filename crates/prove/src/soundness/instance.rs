@@ -5,7 +5,7 @@ use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_interpret::{Interpreter, Program, Store};
 use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
 use ember_language::term::{Node, Terms};
-use ember_values::primitive::form::Form;
+use ember_values::primitive::form::{Form, Number};
 use fastrand::Rng;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,6 +74,8 @@ impl Instance {
         };
         let mut world = World::random(rng, !rule.fors.is_empty());
         // Offsets that may fall violate a condition of the rule, or show that it lacks one.
+        let said = Said::of(rule);
+        world.near(rng, &said.literals);
         world.rises = rule.guards.iter().any(|guard| guard.what.name == "rising");
         let (pattern, others, named) = left_side(rule);
         let ranks = ranks(rule);
@@ -84,7 +86,7 @@ impl Instance {
             sort,
             &ranks,
             &made(rule, grammar),
-            &Said::of(rule),
+            &said,
             &named,
             grammar,
             world,
@@ -145,7 +147,9 @@ impl Instance {
             ENodeOrVar::Var(_) => false,
         };
         let left = pattern.as_ref().iter().any(is_left) && rng.u8(0..4) > 0;
-        let alias = rng.u8(0..4) == 0 || left || aim.is_some_and(Aim::is_of_memory);
+        let meets = said.meets && rng.u8(0..3) == 0;
+        let corners = kind == Kind::Value && rng.u8(0..4) == 0;
+        let alias = rng.u8(0..4) == 0 || left || meets || aim.is_some_and(Aim::is_of_memory);
         let mut terms = Terms::default();
         let mut setting = Anywhere::new(&world, tame, alias);
         setting.repeats = aim.is_some_and(Aim::is_of_lanes);
@@ -153,6 +157,7 @@ impl Instance {
         let mut build = Build::new(pattern, types, &mut grow, size);
         build.twins = build.one_in(5) || aim.is_some_and(Aim::is_of_twins);
         build.aim = aim.cloned();
+        (build.meets, build.corners) = (meets, corners);
         build.said.clone_from(said);
         build.named.clone_from(named);
         build.outer_loops();
@@ -238,6 +243,25 @@ impl Instance {
             return Some(self.terms.int(n));
         }
         Some(self.terms.add(Node::new(node.head(), &children)))
+    }
+
+    /// Returns true if the left side depends on the extent of a tensor.
+    pub fn measures(&self) -> bool {
+        let measures = |id: &Id| {
+            let form = self.operators.form(&self.terms[*id]);
+            matches!(form, Some(Form::Extent { .. } | Form::Number { value: Number::Size(_), .. }))
+        };
+        self.parts(&[self.lhs]).iter().any(measures)
+    }
+
+    /// Returns true if a term may read elements of tensors, or computes whole ones.
+    pub fn reads(&self, term: Id) -> bool {
+        let reads = |id: &Id| {
+            let Some(info) = self.operators.of(&self.terms[*id]) else { return false };
+            let touches = info.touches.as_ref().is_some_and(|touches| !touches.reads.is_empty());
+            touches || info.kind == Some(Kind::Tensor)
+        };
+        self.parts(&[term]).iter().any(reads)
     }
 
     /// Returns the names of the tensors in the terms.

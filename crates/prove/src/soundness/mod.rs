@@ -24,7 +24,7 @@ pub(crate) use instance::{left_side, ranks};
 pub use refutation::Refutation;
 pub use together::{Whole, check_whole};
 
-use crate::random::{Aim, Grammar};
+use crate::random::{Aim, Grammar, Said};
 use apply::Applied;
 use case::Case;
 use compare::Alike;
@@ -41,7 +41,7 @@ use serde::Serialize;
 /// The amount of testing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The seed of all random choices; a rule's own seed is computed from it and the rule's name.
+    /// The seed of all random choices; a rule's own seed is computed from it and what the rule says.
     pub seed: u64,
     /// The smallest number of sampled cases for a rule to count as checked.
     pub least: usize,
@@ -146,7 +146,8 @@ pub(crate) fn check_beyond(
             Exactness::Bitwise => Alike::Bitwise,
             Exactness::Reassoc | Exactness::Approx => Alike::Within,
         },
-        rng: Rng::with_seed(options.seed ^ fnv(rule.name.as_str())),
+        literals: Said::of(rule).literals,
+        rng: Rng::with_seed(options.seed ^ fnv(&text(rule))),
         report: Report {
             rule: rule.name.as_str(),
             attempts: 0,
@@ -207,6 +208,8 @@ struct Checker<'a> {
     /// The rule beyond which this one is checked.
     stronger: Option<(Stronger<'a>, CompiledRule)>,
     alike: Alike,
+    /// The integers that the rule mentions.
+    literals: Vec<i64>,
     rng: Rng,
     report: Report,
     /// Instances with their right sides, the smallest first.
@@ -263,7 +266,8 @@ impl Checker<'_> {
         for _ in 0..STORES {
             cases.extend(Case::random(&instance, &mut self.rng, tame));
         }
-        if cases.is_empty() {
+        let huge = Case::huge(&instance, &mut self.rng, &self.literals);
+        if cases.is_empty() && huge.is_none() {
             return Ok(());
         }
         let mut sides = self.sides(self.rule, &self.compiled, &mut instance)?;
@@ -283,7 +287,8 @@ impl Checker<'_> {
             if let Some(variable) = scopes::unbound(&instance, side, self.rule.exact) {
                 return Err(Box::new(Refutation::unbound(&instance, side, variable)));
             }
-            for case in &cases {
+            let huge = huge.iter().filter(|_| !instance.reads(side));
+            for case in cases.iter().chain(huge) {
                 case.compare(&instance, side, self.alike)?;
             }
             self.report.sampled += cases.len();
@@ -299,7 +304,14 @@ impl Checker<'_> {
     }
 }
 
-/// Computes the FNV-1a hash of a name, so that a rule's samples do not depend on other rules.
+/// Returns what a rule says without its name, so that its samples depend on neither that nor other rules.
+fn text(rule: &Rule) -> String {
+    let conditions =
+        rule.guards.iter().map(|guard| format!("{} {:?}", guard.what.name, guard.args));
+    format!("{} {} {}", rule.lhs, rule.rhs, conditions.collect::<Vec<_>>().join(" "))
+}
+
+/// Computes the FNV-1a hash of a text.
 fn fnv(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
