@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const WORK: u32 = 100_000_000;
 
 /// Milliseconds after which a query is given up in any case, because not every loop of a solver counts its work.
-const PATIENCE: u32 = 120_000;
+const PATIENCE: u32 = 30_000;
 
 /// The line after each answer.
 const END: &str = "end-of-answer";
