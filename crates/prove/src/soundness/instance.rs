@@ -254,12 +254,12 @@ impl Instance {
         self.parts(&[self.lhs]).iter().any(measures)
     }
 
-    /// Returns true if a term may read elements of tensors, or computes whole ones.
+    /// Returns true if a term may read elements of tensors, computes whole ones, or depends on what a statement leaves.
     pub fn reads(&self, term: Id) -> bool {
         let reads = |id: &Id| {
             let Some(info) = self.operators.of(&self.terms[*id]) else { return false };
             let touches = info.touches.as_ref().is_some_and(|touches| !touches.reads.is_empty());
-            touches || info.kind == Some(Kind::Tensor)
+            touches || matches!(info.kind, Some(Kind::Tensor | Kind::Statement))
         };
         self.parts(&[term]).iter().any(reads)
     }
