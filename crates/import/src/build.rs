@@ -14,11 +14,13 @@ mod sums;
 pub(crate) use dimensions::Lookup;
 
 use crate::error::Problem;
+use crate::exact::digits;
 use crate::graph::{Elem, Graph, Id, Node, Op, Origin, Weight, count, is_one, shown};
 use crate::limits::{DIMENSIONS, NODES};
 use crate::words::{DIV, MUL, POW};
+use crate::write::converted;
 use ember_model::Extent;
-use ember_targets::tensor::Tensor;
+use ember_targets::tensor::{Data, Tensor};
 use ember_values::operation::Comparison;
 use ember_values::scalar::DType;
 use sizes::one_size;
@@ -99,11 +101,20 @@ impl Builder {
     /// Returns the number that a value is, for every element.
     pub(crate) fn number_of(&self, id: Id) -> Option<f64> {
         let mut node = self.graph.node(id);
+        let mut conversions = Vec::new();
         loop {
             match node.op {
-                Op::Number(x) => return Some(x),
+                Op::Number(x) => {
+                    let steps = conversions.into_iter().rev();
+                    return Some(steps.fold(x, |x, (from, to)| converted(x, from, to)));
+                }
                 Op::Expand | Op::Reshape | Op::Cast => {
-                    node = self.graph.node(*node.operands.first()?);
+                    let of = self.graph.node(*node.operands.first()?);
+                    if let (Elem::Of(from), Elem::Of(to), Op::Cast) = (of.elem, node.elem, &node.op)
+                    {
+                        conversions.push((from, to));
+                    }
+                    node = of;
                 }
                 _ => return None,
             }
@@ -113,6 +124,16 @@ impl Builder {
     /// A number without dimensions.
     pub(crate) fn number(&mut self, x: f64, elem: Elem) -> Built {
         self.add(Op::Number(x), Vec::new(), Vec::new(), elem)
+    }
+
+    /// A whole number without dimensions; beyond what numbers hold, a tensor of it.
+    pub(crate) fn whole_number(&mut self, n: i64) -> Built {
+        let elem = Elem::Of(DType::I64);
+        if n.unsigned_abs() <= 1 << digits(DType::F64) {
+            return self.number(n as f64, elem);
+        }
+        let data = Data::I64(vec![n].into());
+        self.constant(Tensor { dtype: DType::I64, shape: Vec::new(), data }, elem)
     }
 
     /// A number for every element.

@@ -16,6 +16,7 @@ mod archive;
 mod build;
 pub mod check;
 mod error;
+mod exact;
 mod flat;
 mod graph;
 mod idioms;

@@ -1,6 +1,7 @@
 //! Writes a graph as a model: each value becomes statements with the operations of models, in the order of the graph.
 
 mod arrange;
+mod compared;
 mod constants;
 mod drawn;
 mod elements;
@@ -11,6 +12,7 @@ mod rows;
 mod sorted;
 mod text;
 mod whole;
+mod wrapped;
 
 use crate::error::{ImportError, Problem};
 use crate::graph::{Elem, Graph, Id, Node, Op};
@@ -24,6 +26,7 @@ use inputs::Inputs;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub(crate) use elements::converted;
 pub(crate) use sorted::vector;
 pub(crate) use text::{Written, word};
 
@@ -226,7 +229,10 @@ impl Writer<'_> {
                 Some(laid) => laid,
                 None => self.choose([operand(0)?, operand(1)?, operand(2)?], &shape, dtype)?,
             },
-            Op::Cast => self.cast(operand(0)?, dtype)?,
+            Op::Cast => match self.whole(id) {
+                Some(laid) => laid,
+                None => self.cast(operand(0)?, dtype)?,
+            },
             Op::Fold(word) => self.fold(word, operand(0)?)?,
             Op::Softmax => self.by_rows(operand(0)?, |x| format!("({SOFTMAX} {x})"))?,
             Op::Normalise(epsilon) => {

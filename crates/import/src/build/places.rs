@@ -59,7 +59,13 @@ impl Builder {
         let node = self.graph.node(x).clone();
         let whole = node.elem.is_integer() || node.elem == Elem::Bool;
         let alike = node.operands.iter().all(|id| self.graph.shape(*id) == node.shape);
-        let elementwise = matches!(node.op, Op::Zip(_) | Op::Compare(_) | Op::Choose);
+        // A conversion that follows another one is computed, too.
+        let converted = |id: &Id| matches!(self.graph.node(*id).op, Op::Cast);
+        let elementwise = match node.op {
+            Op::Zip(_) | Op::Compare(_) | Op::Choose => true,
+            Op::Cast => node.operands.iter().all(converted),
+            _ => false,
+        };
         let integers =
             node.operands.iter().all(|id| !matches!(self.elem(*id), Elem::Of(of) if of.is_float()));
         // What is repeated has no place of its own under other extents.

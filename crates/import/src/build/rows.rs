@@ -50,6 +50,11 @@ impl Builder {
             // A fold of one element is that element.
             x = match last {
                 Some(extent) if is_one(&extent) => self.reshape(x, rest)?,
+                // The mean of nothing is no number.
+                Some(Extent::Const(0)) if word == "mean" => {
+                    let elem = self.elem(x);
+                    self.full(f64::NAN, rest, elem)?
+                }
                 _ => {
                     let elem = self.elem(x);
                     self.add(Op::Fold(word.to_owned()), vec![x], rest, elem)?

@@ -2,7 +2,7 @@
 
 use super::{LOW, TINY};
 use crate::error::Problem;
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Elem, Graph, Id, Op};
 use crate::limits::LOWEST;
 use crate::write::known;
 use egg::Id as Class;
@@ -10,6 +10,7 @@ use ember_analysis::facts::EGraph;
 use ember_language::rules::RuleBook;
 use ember_language::term::Node;
 use ember_model::Extent;
+use ember_values::scalar::DType;
 use std::collections::BTreeSet;
 
 /// The terms of a graph's values.
@@ -163,8 +164,11 @@ impl Terms<'_> {
                 let n = node.shape.first().map(|n| self.extent(n));
                 return Ok(n.map(|n| self.op("iota", &[n])));
             }
-            Op::Cast if node.elem.is_integer() => match node.operands.first() {
-                Some(of) if graph.node(*of).elem.is_integer() => "integers".to_owned(),
+            // The term does not say the type, which is the other one of the two.
+            Op::Cast => match node.operands.first().map(|of| (graph.node(*of).elem, node.elem)) {
+                Some(types) if types == (INT, LONG) || types == (LONG, INT) => {
+                    "integers".to_owned()
+                }
                 _ => return Ok(None),
             },
             Op::Slice { axis: 0, first } => {
@@ -213,6 +217,10 @@ impl Terms<'_> {
         Ok(self.has(&plain, operands.len()).then(|| self.op(&plain, &operands)))
     }
 }
+
+/// The two types of whole numbers that are computed with.
+const INT: Elem = Elem::Of(DType::I32);
+const LONG: Elem = Elem::Of(DType::I64);
 
 /// Returns the number that a value is everywhere.
 fn constant(graph: &Graph, id: Id) -> Option<f64> {

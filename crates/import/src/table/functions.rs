@@ -37,7 +37,7 @@ impl Operands<'_> {
         match self.item(at) {
             Item::Tensor(id) => Ok(*id),
             Item::Known(known) => known.tensor(builder),
-            Item::Int(n) => builder.number(*n as f64, Elem::Of(DType::I64)),
+            Item::Int(n) => builder.whole_number(*n),
             Item::Number(x) => builder.number(*x, Elem::Of(DType::F32)),
             Item::Bool(b) => builder.number(f64::from(u8::from(*b)), Elem::Bool),
             _ => Err(self.wrong(at, "a tensor")),

@@ -118,19 +118,21 @@ impl Writer<'_> {
         Ok(Some((0..n).map(value).collect()))
     }
 
-    /// An operation on whole numbers that are known.
+    /// An operation on whole numbers that are known, with a result of some type.
     pub(super) fn folded(
         &mut self,
         word: &str,
         a: Id,
         b: Id,
         shape: &[Extent],
+        to: DType,
     ) -> Result<Option<Laid>, Problem> {
         let Some(operation) = WholeOp::named(word) else { return Ok(None) };
         let (Some(x), Some(y)) = (self.known(a, shape)?, self.known(b, shape)?) else {
             return Ok(None);
         };
-        let values = x.into_iter().zip(y).map(|(a, b)| operation.of(&[a, b])).collect();
+        let wrapped = |x: i64| Scalar::I64(x).cast(to).as_i64().unwrap_or(x);
+        let values = x.into_iter().zip(y).map(|(a, b)| wrapped(operation.of(&[a, b]))).collect();
         let base = Base::Constant { name: "positions".to_owned(), tensor: whole(values, shape) };
         Ok(Some(Laid::plain(base, shape, DType::I64)))
     }

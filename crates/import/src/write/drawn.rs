@@ -120,7 +120,7 @@ fn within(graph: &Graph, input: &Input, all: &[Input]) -> Option<(i128, i128)> {
 
 /// Returns the least and the greatest number that an expression may have; `None` if that is not known. `element` gives
 /// those of an input, and `elements` their number.
-fn range(
+pub(super) fn range(
     whole: &Whole,
     element: &impl Fn(&str) -> Option<(i128, i128)>,
     elements: &impl Fn(&str) -> Option<i128>,
@@ -139,7 +139,7 @@ fn range(
     let operands = operands.iter().map(of).collect::<Option<Vec<(i128, i128)>>>()?;
     match (*op, &operands[..]) {
         // What is monotone in each operand is least and greatest at the ends of their ranges.
-        (WholeOp::Scalar(op), [a, b]) if op.name() != DIV || (a.0 >= 0 && b.0 > 0) => {
+        (WholeOp::Scalar(op), [a, b]) if op.name() != DIV || b.0 > 0 => {
             let exact =
                 |a: i128, b: i128| op.checked(i64::try_from(a).ok()?, i64::try_from(b).ok()?);
             let ends = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)];
@@ -147,9 +147,16 @@ fn range(
             ends.into_iter().collect::<Option<Vec<i128>>>()?.into_iter().minmax().into_option()
         }
         (WholeOp::QuotientDown, [a, b]) if a.0 >= 0 && b.0 > 0 => Some((a.0 / b.1, a.1 / b.0)),
+        // All quotients are one.
+        (WholeOp::Rest | WholeOp::RestDown, [a, (n, m)])
+            if a.0 >= 0 && *n > 0 && n == m && a.0 / n == a.1 / n =>
+        {
+            Some((a.0 % n, a.1 % n))
+        }
         (WholeOp::Rest | WholeOp::RestDown, [a, b]) if a.0 >= 0 && b.0 > 0 => {
             Some((0, a.1.min(b.1 - 1)))
         }
+        (WholeOp::Rest, [_, b]) if b.0 > 0 => Some((1 - b.1, b.1 - 1)),
         (WholeOp::RestDown, [_, b]) if b.0 > 0 => Some((0, b.1 - 1)),
         // A condition that always or never holds chooses one side.
         (WholeOp::Choice, [(0, 0), _, b]) => Some(*b),

@@ -1,13 +1,13 @@
 //! Functions and operations on elements: which form of an operation takes the operands as they are held.
 
-use super::{Condition, Writer, dtype};
+use super::{Writer, dtype};
 use crate::error::Problem;
+use crate::exact::holds;
 use crate::graph::{Id, is_one, shown};
 use crate::layout::{Base, Laid};
-use crate::words::{ADD, CAST, DIV, LEAKY, MAP, MUL, NEGATED, POW, SUB, WHERE, WHERE_NUMBER};
+use crate::words::{ADD, CAST, DIV, LEAKY, MAP, MUL, NEGATED, POW, SUB};
 use ember_model::Extent;
-use ember_values::operation::Comparison;
-use ember_values::scalar::{BinaryOp, DType};
+use ember_values::scalar::{BinaryOp, DType, Scalar};
 
 impl Writer<'_> {
     /// The result of a statement that keeps the places of elements.
@@ -53,7 +53,15 @@ impl Writer<'_> {
         self.cast_laid(laid, &shape, to)
     }
 
-    /// Converts elements. What becomes an input is declared with the new type.
+    /// Returns true if an argument may be declared with another type, because reading it converts its elements as the
+    /// program does: at once, or after a conversion that changes none.
+    pub(super) fn is_declared_as(&self, x: &Laid, to: DType) -> bool {
+        let Base::View { argument, .. } = x.base else { return false };
+        let own = dtype(self.graph.arguments[argument].elem);
+        holds(x.dtype, own) && (to.is_float() || !own.is_float())
+    }
+
+    /// Converts elements. What becomes an input is declared with the new type, if it can be.
     pub(super) fn cast_laid(
         &mut self,
         x: Laid,
@@ -67,31 +75,28 @@ impl Writer<'_> {
                 let done = self.step(format!("({CAST} {to} {name})"));
                 Ok(Laid { dtype: to, ..self.alike(&laid, done) })
             }
-            Base::Number(n) => Ok(Laid::number(if to.is_float() { n } else { n.trunc() }, to)),
-            Base::View { .. } if to.is_float() || !x.dtype.is_float() => {
-                Ok(Laid { dtype: to, ..x })
-            }
-            Base::Whole(_) if !to.is_float() => Ok(Laid { dtype: to, ..x }),
-            Base::View { .. }
-            | Base::Whole(_)
-            | Base::Sorted { .. }
-            | Base::Sums { .. }
-            | Base::Starts { .. } => {
-                let name = self.named(&x, &x.extents.clone())?;
-                let done = self.step(format!("({CAST} {to} {name})"));
-                Ok(Laid { dtype: to, ..self.alike(&x, done) })
-            }
+            Base::Number(n) => Ok(Laid::number(converted(n, x.dtype, to), to)),
+            _ if self.is_declared_as(&x, to) => Ok(Laid { dtype: to, ..x }),
             Base::Constant { ref name, ref tensor } => {
                 let tensor = super::constants::converted(tensor, to);
                 let base = Base::Constant { name: name.clone(), tensor };
                 Ok(Laid { base, dtype: to, ..x })
+            }
+            _ => {
+                let name = self.named(&x, &x.extents.clone())?;
+                let done = self.step(format!("({CAST} {to} {name})"));
+                Ok(Laid { dtype: to, ..self.alike(&x, done) })
             }
         }
     }
 
     /// The form in which operands are combined: that of an operand which holds every dimension, or all dimensions in
     /// order.
-    fn form(&self, operands: &[Laid], shape: &[Extent]) -> Result<Vec<Option<usize>>, Problem> {
+    pub(super) fn form(
+        &self,
+        operands: &[Laid],
+        shape: &[Extent],
+    ) -> Result<Vec<Option<usize>>, Problem> {
         let mut all: Vec<usize> = operands.iter().flat_map(Laid::live).collect();
         all.sort_unstable();
         all.dedup();
@@ -108,7 +113,7 @@ impl Writer<'_> {
 
     pub(super) fn zip(&mut self, id: Id, word: &str, a: Id, b: Id) -> Result<Laid, Problem> {
         let shape = self.shape(id);
-        if let Some(folded) = self.folded(word, a, b, &shape)? {
+        if let Some(folded) = self.folded(word, a, b, &shape, self.dtype_of(id))? {
             return Ok(folded);
         }
         match self.whole(id) {
@@ -225,66 +230,13 @@ impl Writer<'_> {
         Ok(self.laid_as(done, form, shape, dtype))
     }
 
-    /// The answers of a comparison as numbers.
-    pub(super) fn answers(&mut self, id: Id) -> Result<Laid, Problem> {
-        let (one, zero) = (Laid::number(1.0, DType::F32), Laid::number(0.0, DType::F32));
-        let shape = self.shape(id);
-        self.chosen(id, one, zero, &shape, DType::F32)
-    }
-
-    pub(super) fn choose(
-        &mut self,
-        [condition, x, y]: [Id; 3],
-        shape: &[Extent],
-        to: DType,
-    ) -> Result<Laid, Problem> {
-        let shift = |writer: &mut Self, id: Id| -> Result<Laid, Problem> {
-            let by = shape.len() - writer.graph.shape(id).len();
-            Ok(writer.laid(id)?.shifted(by))
-        };
-        let (x, y) = (shift(self, x)?, shift(self, y)?);
-        self.chosen(condition, x, y, shape, to)
-    }
-
-    /// Elements of one value where a condition holds, else of another.
-    fn chosen(
-        &mut self,
-        condition: Id,
-        x: Laid,
-        y: Laid,
-        shape: &[Extent],
-        to: DType,
-    ) -> Result<Laid, Problem> {
-        let shift = |writer: &mut Self, id: Id| -> Result<Laid, Problem> {
-            let by = shape.len() - writer.graph.shape(id).len();
-            let laid = writer.laid(id)?;
-            let own = writer.shape(id);
-            Ok(writer.cast_laid(laid, &own, to)?.shifted(by))
-        };
-        let (mut word, mut a, mut b) = match self.conditions.get(&condition).cloned() {
-            Some(Condition { word, a, b }) => (word, shift(self, a)?, shift(self, b)?),
-            None => ("ne".to_owned(), shift(self, condition)?, Laid::number(0.0, to)),
-        };
-        if matches!(a.base, Base::Number(_)) {
-            (a, b) = (b, a);
-            let own = Comparison::ALL.iter().find(|own| own.word() == word);
-            word = own.map_or(word, |own| own.swapped().word().to_owned());
-        }
-        let form = self.form(&[a.clone(), b.clone(), x.clone(), y.clone()], shape)?;
-        let (p, x) = (self.arrange(&a, &form, shape)?, self.arrange(&x, &form, shape)?);
-        let y = self.arrange(&y, &form, shape)?;
-        let name = match b.base {
-            Base::Number(n) => self.step(format!("({WHERE_NUMBER} {word} {p} {n:?} {x} {y})")),
-            _ => {
-                let q = self.arrange(&b, &form, shape)?;
-                self.step(format!("({WHERE} {word} {p} {q} {x} {y})"))
-            }
-        };
-        Ok(self.laid_as(name, form, shape, to))
-    }
-
     /// The element type that a value has in the model.
     pub(super) fn dtype_of(&self, id: Id) -> DType {
         dtype(self.graph.node(id).elem)
     }
+}
+
+/// Converts a number of one type to another one.
+pub(crate) fn converted(x: f64, from: DType, to: DType) -> f64 {
+    Scalar::from_f64(from, x).cast(to).as_f64()
 }

@@ -2,6 +2,7 @@
 //! model runs; what is computed with becomes statements, like all other values.
 
 use super::inputs::{Content, Input, Use};
+use super::wrapped::keeps_low_bits;
 use super::{Condition, Writer};
 use crate::error::Problem;
 use crate::graph::{Elem, Id, Op, is_one, shown};
@@ -19,7 +20,7 @@ const OPERATIONS: usize = 256;
 const COMPARISONS: usize = 8;
 
 /// Returns the operation with this name.
-fn operation(name: &str, operands: Vec<Whole>) -> Option<Whole> {
+pub(super) fn operation(name: &str, operands: Vec<Whole>) -> Option<Whole> {
     WholeOp::named(name).map(|op| Whole::Apply(op, operands))
 }
 
@@ -68,6 +69,12 @@ impl Writer<'_> {
             }
             (Op::Choose, [condition, x, y]) => [condition, x, y].iter().all(|own| whole(**own)),
             (Op::Gather, [of, places]) => self.row_of(*of).is_some() && whole(*places),
+            // Other conversions are those of inputs, or need none.
+            (Op::Cast, [x]) => self.laid[x.0].as_ref().is_some_and(|laid| match laid.base {
+                Base::Whole(_) => whole(*x),
+                Base::View { .. } => whole(*x) && !self.is_declared_as(laid, self.dtype_of(id)),
+                _ => false,
+            }),
             _ => false,
         };
         let fits = fits && (node.elem.is_integer() || node.elem == Elem::Bool);
@@ -107,6 +114,7 @@ impl Writer<'_> {
                 self.choose([*condition, *x, *y], &shape, self.dtype_of(id))?
             }
             (_, Op::Gather, [of, places]) => self.gather(*of, *places)?,
+            (_, Op::Cast, [x]) => self.cast(*x, self.dtype_of(id))?,
             _ => return Err(self.computed(id)),
         };
         self.spelled.insert(id, laid.clone());
@@ -187,6 +195,9 @@ impl Writer<'_> {
         }
         match &x.base {
             Base::Number(n) if n.fract() == 0.0 => Ok(Some(Whole::Number(*n as i64))),
+            Base::Constant { tensor, .. } if tensor.len() == 1 && !x.dtype.is_float() => {
+                Ok(tensor.get(0).and_then(|n| n.as_i64()).map(Whole::Number))
+            }
             Base::Whole(id) => self.operation(*id, x, shape, left),
             _ if x.dtype.is_float() => Ok(None),
             _ if extents.is_empty() || extents.len() > 3 => Err(Problem::Rank(shown(shape))),
@@ -229,15 +240,38 @@ impl Writer<'_> {
             let name = self.whole_input(&laid, self.shape(*of));
             return Ok(name.zip(place).map(|(name, at)| Whole::Element(name, Box::new(at))));
         }
+        let dims = (node.shape.len(), &x.axes[..]);
+        if let (Op::Cast, [of]) = (&node.op, &node.operands[..]) {
+            let (from, to) = (self.dtype_of(*of), self.dtype_of(id));
+            let whole = self.operand(*of, dims, shape, left)?;
+            let widens = to.bits() > from.bits();
+            return Ok(whole.and_then(|x| if widens { self.wrapped(x, from) } else { Some(x) }));
+        }
         let (op, operands) = match (&node.op, &node.operands[..]) {
             (Op::Zip(word), operands) => (WholeOp::named(word), operands),
             (Op::Choose, operands) => (Some(WholeOp::Choice), operands),
             _ => return Ok(None),
         };
-        let dims = (node.shape.len(), &x.axes[..]);
-        let operands = operands.iter().map(|own| self.operand(*own, dims, shape, left));
-        let operands: Option<Vec<Whole>> = operands.collect::<Result<_, Problem>>()?;
-        Ok(op.zip(operands).map(|(op, operands)| Whole::Apply(op, operands)))
+        let Some(op) = op else { return Ok(None) };
+        let mut wholes = Vec::new();
+        for (at, own) in operands.iter().enumerate() {
+            let Some(whole) = self.operand(*own, dims, shape, left)? else { return Ok(None) };
+            // What is chosen from is no more wrapped than the choice.
+            let keeps = keeps_low_bits(op) || (op == WholeOp::Choice && at > 0);
+            let whole =
+                if keeps { Some(whole) } else { self.wrapped(whole, self.whole_type(*own)) };
+            let Some(whole) = whole else { return Ok(None) };
+            wholes.push(whole);
+        }
+        Ok(Some(Whole::Apply(op, wholes)))
+    }
+
+    /// Returns the type of whole numbers, or of answers, in expressions.
+    fn whole_type(&self, id: Id) -> DType {
+        match self.graph.node(id).elem {
+            Elem::Of(dtype) => dtype,
+            Elem::Bool => DType::I64,
+        }
     }
 
     /// The expression of an operand, or of its answers, of an operation with so many dimensions, which are these of a shape.
@@ -251,8 +285,11 @@ impl Writer<'_> {
         if let Some(Condition { word, a, b }) = self.conditions.get(&id).cloned() {
             let Some(rest) = left.checked_sub(1) else { return Ok(None) };
             *left = rest;
-            let a = deeper(|| self.operand(a, (rank, axes), shape, left))?;
-            let b = deeper(|| self.operand(b, (rank, axes), shape, left))?;
+            let mut side = |id: Id| -> Result<Option<Whole>, Problem> {
+                let whole = deeper(|| self.operand(id, (rank, axes), shape, left))?;
+                Ok(whole.and_then(|whole| self.wrapped(whole, self.whole_type(id))))
+            };
+            let (a, b) = (side(a)?, side(b)?);
             return Ok(a.zip(b).and_then(|(a, b)| compared(&word, a, b)));
         }
         let laid = self.laid(id)?.shifted(rank - self.graph.shape(id).len());
