@@ -6,6 +6,7 @@ mod dimensions;
 mod einsum;
 mod joined;
 mod places;
+mod put;
 mod rows;
 mod segments;
 mod sizes;
@@ -50,6 +51,11 @@ impl Builder {
     /// Goes on with a graph that has no values yet.
     pub(crate) fn on(graph: Graph) -> Builder {
         Builder { graph, ..Builder::default() }
+    }
+
+    /// Starts the graph of a framework that counts positions from the end itself.
+    pub(crate) fn from_the_end() -> Builder {
+        Builder::on(Graph { from_the_end: true, ..Graph::default() })
     }
 
     /// Goes on with nodes of an operator that the graph has already.

@@ -156,6 +156,8 @@ pub struct Graph {
     pub arguments: Vec<Argument>,
     /// True if that is not the order in which the program takes them, which the file does not record.
     pub unordered: bool,
+    /// True if the framework itself writes `i < 0 ? i + n : i` for positions `i`, wherever rows are looked up.
+    pub from_the_end: bool,
     /// The tensors of the file.
     pub weights: Vec<Weight>,
     /// The values in an order in which operands come first.

@@ -38,7 +38,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Graph, ImportError> {
         places: places(&tokens),
         functions: &functions,
         table: Table::read(TABLE)?,
-        builder: Builder::default(),
+        builder: Builder::from_the_end(),
         done: 0,
     };
     let mut scope = BTreeMap::new();

@@ -40,7 +40,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Graph, ImportError> {
             nodes: &nodes,
             table: &table,
             sizes: &sizes,
-            builder: Builder::default(),
+            builder: Builder::from_the_end(),
             values: vec![None; nodes.len()],
         };
         match reader.graph(&order) {

@@ -346,7 +346,7 @@ impl Builder {
         index: Id,
     ) -> Result<Option<Id>, Problem> {
         let wanted = self.shape(index);
-        let plain = self.in_front(index);
+        let plain = if self.graph.from_the_end { self.in_front(index) } else { index };
         let (from, added) = match self.shifted(plain)? {
             Some(shifted) => shifted,
             None if self.flat(&wanted).is_err() => (index, Vec::new()),
@@ -376,7 +376,7 @@ impl Builder {
         }
     }
 
-    /// Returns `i` of positions `i < 0 ? i + n : i`: what is looked up is checked to be in front.
+    /// Returns `i` of positions `i < 0 ? i + n : i` that a framework chooses: what is looked up is checked to be in front.
     fn in_front(&self, index: Id) -> Id {
         let of = |id: Id| (&self.graph.node(id).op, &self.graph.node(id).operands[..]);
         if let (Op::Choose, &[condition, sum, plain]) = of(index)

@@ -1,7 +1,7 @@
 //! Operations that consist of several others.
 
 use super::{Builder, Built, misfit};
-use crate::graph::{Elem, Id, is_one};
+use crate::graph::{Elem, Id, Op, is_one};
 use crate::words::{ADD, MAX, MUL, POW, SUB};
 use ember_model::Extent;
 use ember_values::scalar::DType;
@@ -80,7 +80,41 @@ impl Builder {
         let scaled = self.scaled(scores, scale)?;
         let scores = self.masked(scaled, mask, causal)?;
         let shares = self.softmax(scores, -1)?;
-        self.product(shares, v)
+        let values = self.product(shares, v)?;
+        match mask {
+            Some(mask) => self.seen_only(values, mask),
+            None => Ok(values),
+        }
+    }
+
+    /// Rows of attention, which are 0 where a mask leaves no key.
+    fn seen_only(&mut self, values: Id, mask: Id) -> Built {
+        if self.leaves_some(mask) {
+            return Ok(values);
+        }
+        let hidden = if self.elem(mask) == Elem::Bool { 0.0 } else { f64::NEG_INFINITY };
+        let most = self.fold(MAX, mask, &[-1], true)?;
+        let hidden = self.number(hidden, self.elem(most))?;
+        let none = self.compare("eq", most, hidden)?;
+        let zero = self.number(0.0, self.elem(values))?;
+        self.choose(none, zero, values)
+    }
+
+    /// Returns true if a mask is known to leave a key in every row.
+    fn leaves_some(&self, mask: Id) -> bool {
+        let mut node = self.graph.node(mask);
+        let keys = node.shape.last().cloned();
+        while let (Op::Reshape | Op::Expand, Some(of)) = (&node.op, node.operands.first()) {
+            node = self.graph.node(*of);
+        }
+        let (Op::Weight(at), true) = (&node.op, node.shape.last() == keys.as_ref()) else {
+            return false;
+        };
+        let tensor = &self.graph.weights[*at].tensor;
+        let hidden = if node.elem == Elem::Bool { 0.0 } else { f64::NEG_INFINITY };
+        let Some(width) = tensor.shape.last().copied().filter(|n| *n > 0) else { return false };
+        let seen = |at: u64| tensor.get(at).is_some_and(|x| x.as_f64() != hidden);
+        (0..tensor.len() / width).all(|row| (row * width..(row + 1) * width).any(seen))
     }
 
     /// A sparse matrix, given by its entries, times a dense one.

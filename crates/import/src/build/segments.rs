@@ -169,7 +169,7 @@ impl Builder {
         let at = self.reshape(at, vec![m.clone()])?;
         let (flat, rows) = (self.reshape(table, with(n))?, self.reshape(rows, with(m))?);
         let done = match word {
-            "put" => self.scatter_alone(MAX, flat, 0, at, rows)?,
+            "put" => self.put(flat, 0, at, rows)?,
             _ => self.scatter(word, flat, 0, at, rows)?,
         };
         self.reshape(done, own)

@@ -10,6 +10,7 @@ use ember_analysis::facts::EGraph;
 use ember_language::rules::RuleBook;
 use ember_language::term::Node;
 use ember_model::Extent;
+use ember_values::operation::Comparison;
 use ember_values::scalar::DType;
 use std::collections::BTreeSet;
 
@@ -154,6 +155,8 @@ impl Terms<'_> {
                 "turn".to_owned()
             }
             Op::Compare(word) => words(word, "compare"),
+            // A program that chooses positions itself has some below 0.
+            Op::Choose if !graph.from_the_end && below_zero(graph, id) => return Ok(None),
             Op::Choose => "choose".to_owned(),
             Op::Spelled(word) if operands.is_empty() => {
                 let Some(n) = node.shape.first().map(|n| self.extent(n)) else { return Ok(None) };
@@ -232,6 +235,20 @@ fn constant(graph: &Graph, id: Id) -> Option<f64> {
         Op::Number(x) => Some(x),
         _ => None,
     }
+}
+
+/// Returns true for a choice of whole numbers by which of some are below 0.
+fn below_zero(graph: &Graph, choice: Id) -> bool {
+    let node = graph.node(choice);
+    let condition = node.operands.first().map(|id| graph.node(*id));
+    condition.is_some_and(|condition| match (&condition.op, &condition.operands[..]) {
+        (Op::Compare(word), [_, number]) => {
+            node.elem.is_integer()
+                && word == Comparison::Less.word()
+                && whole(graph, *number) == Some(0)
+        }
+        _ => false,
+    })
 }
 
 /// Returns the whole number that a value is everywhere.

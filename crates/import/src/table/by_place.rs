@@ -5,7 +5,6 @@ use super::functions::Operands;
 use crate::build::{Builder, misfit};
 use crate::error::Problem;
 use crate::graph::Id;
-use crate::words::MAX;
 use ember_model::Extent;
 
 /// Applies a function; `None` if there is none of this name.
@@ -119,7 +118,7 @@ pub(super) fn call(b: &mut Builder, given: &Operands) -> Result<Option<Id>, Prob
             let rows = b.expand(rows, shape)?;
             match given.truth(3)? {
                 true => b.scatter(crate::words::ADD, x, 0, index, rows)?,
-                false => b.scatter_alone(MAX, x, 0, index, rows)?,
+                false => b.put(x, 0, index, rows)?,
             }
         }
         _ => return Ok(None),

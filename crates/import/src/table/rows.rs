@@ -102,6 +102,11 @@ pub(super) fn call(b: &mut Builder, given: &Operands) -> Result<Option<Id>, Prob
             let rows = given.tensor(b, 4)?;
             b.scatter_alone(given.word(0)?, table, given.int(2)?, index, rows)?
         }
+        "put" => {
+            let (table, index) = (given.tensor(b, 0)?, given.tensor(b, 2)?);
+            let rows = given.tensor(b, 3)?;
+            b.put(table, given.int(1)?, index, rows)?
+        }
         "sums" => {
             let lengths = given.tensor(b, 0)?;
             b.sums(lengths)?
