@@ -10,7 +10,7 @@ pub use accesses::Accesses;
 
 use ember_language::diagnostic::{Checked, Diagnostic, Span};
 use ember_model::data::Instance;
-use ember_model::{Declared, Expr, Extent, Model, OffsetsUse, TensorId};
+use ember_model::{Declared, Expr, Extent, Kind, Model, OffsetsUse, TensorId};
 use ember_sim::Division;
 use ember_targets::Step;
 use ember_targets::dlc::{
@@ -346,7 +346,10 @@ fn independent(model: &Model) -> Checked<String> {
         offsets.iter().any(|offsets| model.tensor(*offsets).name == tensor.name)
     };
     let inner = |shape: &[Extent]| shape.iter().skip(1).any(|e| more_than(Some(e), size).is_some());
-    for tensor in model.tensors() {
+    // Scratch memory is that of a statement, which is looked at below.
+    let computed = model.computed.iter().filter(|own| own.kind != Kind::Scratch);
+    let inputs = model.inputs.iter().map(|own| &own.tensor);
+    for tensor in inputs.chain(computed.map(|own| &own.tensor)) {
         let more = more_than(tensor.shape.first(), size);
         if inner(&tensor.shape) || (more.is_some_and(|more| more > 0) && !is_offsets(tensor)) {
             let label = format!("has `{size}` in an extent that is not divided");
