@@ -7,7 +7,7 @@ use super::tensors::Whole;
 use super::{Error, Interpreter};
 use ember_values::operation::Kernel;
 use ember_values::primitive::form::Part;
-use ember_values::scalar::Scalar;
+use ember_values::scalar::{DType, Scalar};
 
 impl Interpreter {
     /// Writes every element of a tensor to an output or to a part of it, in order.
@@ -130,8 +130,12 @@ impl Interpreter {
         if passes_messages { Ok(()) } else { self.has_shape(from, expected) }
     }
 
-    /// Checks that memory of rank 1 has room for so many elements.
+    /// Checks that memory of rank 1 has room for so many whole numbers.
     fn holds(&mut self, memory: At, elements: i64) -> Result<(), Fault> {
+        let dtype = self.dtype(memory)?;
+        if dtype != DType::I64 {
+            return Err(Error::types("scratch memory".to_string(), &[dtype]).into());
+        }
         let found = self.extents(memory)?;
         if found.len() != 1 || found[0] < elements {
             return Err(Error::Shape { expected: vec![elements], found }.into());

@@ -2,6 +2,8 @@
 //! between two barriers.
 
 use super::Interpreter;
+use super::op::{Does, Op};
+use ember_values::primitive::form::Form;
 use std::collections::BTreeSet;
 
 /// The flags of all tensors: those written in a phase, and those read as frozen in it.
@@ -43,8 +45,12 @@ impl Phases {
 }
 
 impl Interpreter {
-    /// Returns the phases of what has run so far.
-    pub fn phases(&self) -> Phases {
+    /// Returns the phases of what has run so far; `None` for a term with statements that are undone, as no program has.
+    pub fn phases(&self) -> Option<Phases> {
+        let undoes = |op: &Op| matches!(op.does, Does::Form(Form::Undone { .. }));
+        if self.program.ops.iter().any(undoes) {
+            return None;
+        }
         let last = Touched { written: self.written.clone(), frozen: self.frozen.clone() };
         let first = self.first.as_ref().unwrap_or(&last);
         let named = |flags: &[bool]| {
@@ -52,6 +58,6 @@ impl Interpreter {
             touched.map(|(name, _)| name.clone()).collect()
         };
         let both = |touched: &Touched| [named(&touched.written), named(&touched.frozen)];
-        Phases { first: both(first), last: both(&last), barrier: self.first.is_some() }
+        Some(Phases { first: both(first), last: both(&last), barrier: self.first.is_some() })
     }
 }

@@ -28,7 +28,7 @@ pub(super) enum Meaning {
     Places(Vec<Option<(String, u64, bool)>>),
     /// The store, on open memory the elements that were changed beyond the extents, and how the run fits between
     /// others.
-    Store(Store, BTreeMap<(String, u64), Scalar>, Phases),
+    Store(Store, BTreeMap<(String, u64), Scalar>, Option<Phases>),
 }
 
 /// The memory that a side runs on.
@@ -114,7 +114,9 @@ fn evaluated(
             let mut store = interpreter.into_store();
             store.tensors.retain(|name, _| !name.starts_with(SCRATCH));
             beyond.retain(|(name, _), _| !name.starts_with(SCRATCH));
-            phases.retain(|name| !name.starts_with(SCRATCH));
+            if let Some(phases) = &mut phases {
+                phases.retain(|name| !name.starts_with(SCRATCH));
+            }
             Ok(Meaning::Store(store, beyond, phases))
         }
         _ => Err(Error::Sort {
@@ -149,7 +151,7 @@ impl Meaning {
             // The right side must not store to a place that the left side does not store to.
             (Meaning::Places(a), Meaning::Places(b)) => a == b,
             (Meaning::Store(a, x, own), Meaning::Store(b, y, other)) => {
-                x == y && a.difference(b).is_none() && other.fits(own)
+                x == y && a.difference(b).is_none() && fits(other.as_ref(), own.as_ref())
             }
             _ => false,
         }
@@ -182,7 +184,7 @@ impl Meaning {
             (Meaning::Store(a, x, own), Meaning::Store(b, y, other)) => {
                 x.keys().eq(y.keys())
                     && a.tensors.iter().map(shape).eq(b.tensors.iter().map(shape))
-                    && other.fits(own)
+                    && fits(other.as_ref(), own.as_ref())
             }
             _ => false,
         }
@@ -193,6 +195,7 @@ impl Meaning {
         if let (Meaning::Store(a, x, own), Meaning::Store(b, y, other)) = (self, right)
             && a.difference(b).is_none()
             && x == y
+            && let (Some(own), Some(other)) = (own, other)
         {
             return (phases_text(own), phases_text(other));
         }
@@ -231,6 +234,11 @@ impl fmt::Display for Meaning {
             }
         }
     }
+}
+
+/// Returns true if a run may stand wherever another does, as far as both have phases.
+fn fits(own: Option<&Phases>, other: Option<&Phases>) -> bool {
+    own.zip(other).is_none_or(|(own, other)| own.fits(other))
 }
 
 /// Prints what matters to frozen reads of what stands before and behind a statement.
