@@ -51,6 +51,7 @@ impl Interpreter {
         self.fits_kernel(of, operation.kernel, &op, dtype)?;
         self.edges_stand(operation.kernel, &op, at)?;
         self.rows_stand(&op)?;
+        self.order_stands(&op)?;
         self.moved_from(of, operation.kernel, &op, at)?;
         let reading = Reading { interpreter: self, of, op, dtype };
         match dtype {
@@ -129,6 +130,28 @@ impl Interpreter {
         let expected = self.extents(scratch)?;
         let found = grow(|| self.shape(operand))?;
         if found == expected { Ok(()) } else { Err(Error::Shape { expected, found }.into()) }
+    }
+
+    /// Checks that indices have a place in scratch memory where a lowering may sort them.
+    fn order_stands(&mut self, op: &Op) -> Result<(), Fault> {
+        let (Some(order), Some(starts)) = (op.named("order"), op.named("starts")) else {
+            return Ok(());
+        };
+        let [table, indices] = self.named(op, ["table", "indices"])?;
+        let entries = self.extent_of(&self.extents(indices)?, 0)?;
+        let shape = grow(|| self.shape(table))?;
+        let rows = self.extent_of(&shape, 0)?;
+        for (memory, elements) in [(order, entries), (starts, rows.saturating_add(1))] {
+            self.place(memory)?;
+            let (dtype, found) = (self.dtype(memory)?, self.extents(memory)?);
+            if dtype != DType::I64 {
+                return Err(Error::types("scratch memory".to_string(), &[dtype]).into());
+            }
+            if found.len() != 1 || found[0] < elements {
+                return Err(Error::Shape { expected: vec![elements], found }.into());
+            }
+        }
+        Ok(())
     }
 
     /// Checks that elements that come from other places are within their own tensor: what is outside of it may still
