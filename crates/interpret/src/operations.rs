@@ -145,7 +145,7 @@ impl Interpreter {
             self.place(memory)?;
             let (dtype, found) = (self.dtype(memory)?, self.extents(memory)?);
             if dtype != DType::I64 {
-                return Err(Error::types("scratch memory".to_string(), &[dtype]).into());
+                return Err(Error::types("scratch memory".to_string(), &[dtype]));
             }
             if found.len() != 1 || found[0] < elements {
                 return Err(Error::Shape { expected: vec![elements], found }.into());
