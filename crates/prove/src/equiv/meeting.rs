@@ -36,6 +36,9 @@ pub(super) struct Meeting {
     pub twins: bool,
     /// A side that has just been found so.
     pub twin: Option<Twin>,
+    /// The sides that the search went on with. A side that erases to both the other and the model, but that no rule leads
+    /// to, would be found in either for ever.
+    pub adopted: Vec<Twin>,
     /// The number of e-nodes that each rule has added.
     pub added: BTreeMap<&'static str, usize>,
 }
@@ -66,12 +69,23 @@ impl Meeting {
                 if egraph.find(class) == egraph.find(self.statements[side]) {
                     continue;
                 }
-                if let Some(names) = alpha::found(egraph, &self.operators, class, &own) {
-                    return Some((side, names));
+                let found = alpha::found(egraph, &self.operators, class, &own);
+                let twin = found.map(|names| (side, names));
+                if let Some(twin) = twin.filter(|twin| !self.is_adopted(egraph, twin)) {
+                    return Some(twin);
                 }
             }
         }
         None
+    }
+
+    /// True if the search went on with a side under these names already.
+    fn is_adopted(&self, egraph: &EGraph, (side, names): &Twin) -> bool {
+        let same = |known: &BTreeMap<i64, Id>| {
+            let now = |(variable, class): (&i64, &Id)| (*variable, egraph.find(*class));
+            known.iter().map(now).eq(names.iter().map(now))
+        };
+        self.adopted.iter().any(|(own, known)| own == side && same(known))
     }
 
     /// Adds the loop variables of each side under the names that the other side gives to the corresponding outermost
@@ -90,6 +104,7 @@ impl Meeting {
 
     /// Continues with a side under the names with which it was found.
     fn adopt(&mut self, driver: &mut Driver<'_, Facts>, (side, names): Twin) {
+        self.adopted.push((side, names.clone()));
         let egraph = &mut driver.egraph;
         let term = alpha::renamed(egraph, &self.each[side], &names);
         self.statements[side] = egraph.add_expr(&erased_as_far(&term, &self.operators));

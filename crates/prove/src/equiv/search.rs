@@ -340,6 +340,7 @@ impl Search<'_> {
             first: Vec::new(),
             twins,
             twin: None,
+            adopted: Vec::new(),
             added: BTreeMap::new(),
         };
         let nodes = attempt.nodes.map_or(self.limits.nodes, |nodes| nodes.min(self.limits.nodes));
