@@ -16,7 +16,8 @@ pub fn load(sources: &mut Sources, path: &Path) -> Checked<FileId> {
     let fail = |reason: String| vec![Diagnostic::global(format!("{}: {reason}", path.display()))];
     let bytes = sources.files().read(path, TEXT_LIMIT).map_err(|e| fail(e.to_string()))?;
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(sources.add(path, text)),
+        // Some editors mark text as UTF-8 by a byte-order mark, which says nothing else.
+        Ok(text) => Ok(sources.add(path, text.trim_start_matches('\u{feff}').to_owned())),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
             let line = 1 + error.as_bytes()[..at].iter().filter(|b| **b == b'\n').count();
