@@ -10,6 +10,6 @@ mod snapshot;
 
 pub use dot::dot;
 pub use json::json;
-pub(crate) use program::unprinted;
 pub use program::{Level, around, chosen, program, written};
+pub(crate) use program::{divides, unprinted};
 pub use snapshot::{Snapshot, SnapshotClass, SnapshotNode, snapshot};

@@ -3,7 +3,7 @@
 
 mod arrays;
 
-use crate::emit::{Level, unprinted};
+use crate::emit::{Level, divides, unprinted};
 use ember_analysis::facts::{Facts, VectorUnit};
 use ember_compile::cost::Rates;
 use ember_compile::machines;
@@ -114,6 +114,9 @@ impl Kernel {
     /// Returns the best divided program by the cost model: its term, and the program.
     fn best(&self, options: &Options, level: Level, store: &Store) -> Checked<(Term, Verified)> {
         let schedule = self.book.require_schedule(&options.schedule)?;
+        if level != Level::Dlc {
+            divides(&self.book, schedule)?;
+        }
         let scalar = schedule.only(|rule| {
             !matches!(level, Level::Slc | Level::MlirSlc)
                 || self.book.rules[rule].phase != Phase::Optimise

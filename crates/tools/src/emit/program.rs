@@ -10,9 +10,9 @@ use crate::tuning::Tuning;
 use ember_compile::cost::Goal;
 use ember_compile::groups::Chosen;
 use ember_compile::native;
-use ember_compile::pipeline::{Case, Inputs, Options, compile_by};
+use ember_compile::pipeline::{Case, Inputs, Options, compile_by, goal};
 use ember_language::diagnostic::{Checked, Diagnostic};
-use ember_language::rules::{Phase, Schedule};
+use ember_language::rules::{Phase, RuleBook, Schedule};
 use ember_language::text;
 use ember_prove::equiv::{self, Declarations};
 use ember_targets::print::print;
@@ -51,6 +51,9 @@ pub fn program(inputs: &Inputs, options: &Options, level: Level) -> Checked<Stri
 pub fn chosen(inputs: &Inputs, options: &Options, level: Level) -> Checked<Chosen> {
     let schedule = inputs.schedule(&options.schedule)?;
     let sequential = matches!(level, Level::Scf | Level::Mlir | Level::C | Level::Header);
+    if !sequential && level != Level::Dlc {
+        divides(&inputs.book, schedule)?;
+    }
     let goal = if sequential { Goal::Coupled } else { Goal::Decoupled };
     match level {
         Level::Dlc | Level::MlirDlc if options.rank => {
@@ -129,6 +132,18 @@ fn after(inputs: &Inputs, options: &Options, last: Phase) -> Checked<String> {
     let schedule = of_phases(inputs, schedule, |phase| phase <= last);
     let goal = if last < Phase::Decouple { Goal::Coupled } else { Goal::Decoupled };
     Ok(text::program(&best(inputs, options, &schedule, goal)?.term, &inputs.words()))
+}
+
+/// Checks that a schedule divides programs between the units.
+pub(crate) fn divides(book: &RuleBook, schedule: &Schedule) -> Checked<()> {
+    if goal(book, schedule) == Goal::Decoupled {
+        return Ok(());
+    }
+    let name = schedule.name;
+    let error = Diagnostic::global(format!("schedule `{name}` makes programs of one processor"));
+    let help = "give `--emit` scf, mlir, dlc or c, or a `--schedule` that divides programs between the units, such as \
+                `search`";
+    Err(vec![error.with_help(help)])
 }
 
 /// Returns a schedule restricted to the rules of some phases.
