@@ -205,7 +205,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
             Kind::Load => self.load(operation),
             Kind::Store => self.store(operation),
             Kind::Allocate => self.allocate(operation),
-            Kind::Release => Ok(()),
+            Kind::Release | Kind::Hint => Ok(()),
             Kind::Extent => self.extent(operation),
             Kind::View => self.view(operation),
             Kind::Copy => self.copy(operation),

@@ -30,6 +30,8 @@ pub(super) enum Kind {
     Store,
     Allocate,
     Release,
+    /// What changes no value: memory that is asked for before its use.
+    Hint,
     Extent,
     View,
     Copy,
@@ -88,7 +90,7 @@ pub(super) enum Kind {
 }
 
 /// The words of kinds in the table.
-const KINDS: [(&str, Kind); 48] = [
+const KINDS: [(&str, Kind); 49] = [
     ("module", Kind::Module),
     ("function", Kind::Function),
     ("return", Kind::Return),
@@ -106,6 +108,7 @@ const KINDS: [(&str, Kind); 48] = [
     ("store", Kind::Store),
     ("allocate", Kind::Allocate),
     ("release", Kind::Release),
+    ("hint", Kind::Hint),
     ("extent", Kind::Extent),
     ("view", Kind::View),
     ("copy", Kind::Copy),

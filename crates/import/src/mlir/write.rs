@@ -69,7 +69,7 @@ struct Writer<'a> {
 }
 
 /// The forms that terms are recognised by.
-const FORMS: [&str; 26] = [
+const FORMS: [&str; 27] = [
     "loop",
     "reduce",
     "variable",
@@ -79,6 +79,7 @@ const FORMS: [&str; 26] = [
     "symbolic",
     "element",
     "load",
+    "load-ahead",
     "store",
     "accumulate",
     "sequence",

@@ -281,6 +281,7 @@ impl<'a> Lowering<'_, 'a> {
             | Kind::StreamCopies
             | Kind::StreamIndex
             | Kind::Prefetch
+            | Kind::Hint
             | Kind::Fold
             | Kind::Apply
             | Kind::Least

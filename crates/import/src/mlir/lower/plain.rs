@@ -201,10 +201,13 @@ impl<'a> Lowering<'_, 'a> {
 /// Parses a number of a type; hexadecimal digits are the bits of a floating-point number.
 pub(in crate::mlir) fn literal_of(text: &str, elem: Elem) -> Option<Scalar> {
     let dtype = elem.dtype();
-    match text {
-        "true" => return (elem == Elem::Bit).then_some(Scalar::I64(1)),
-        "false" => return (elem == Elem::Bit).then_some(Scalar::I64(0)),
-        _ => {}
+    if elem == Elem::Bit {
+        // The only bit of a signed number is its sign.
+        return match text {
+            "true" | "1" | "-1" => Some(Scalar::I64(1)),
+            "false" | "0" => Some(Scalar::I64(0)),
+            _ => None,
+        };
     }
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     match digits {

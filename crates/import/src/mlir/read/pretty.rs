@@ -385,7 +385,8 @@ impl<'a> Reader<'a> {
     /// so operations without a type end where no comma or bracket goes on.
     fn behind_comma(&self, operation: &Operation<'a>, token: Token<'a>) -> bool {
         let typeless = matches!(operation.kind, Kind::Apply | Kind::Least | Kind::Greatest);
-        matches!(token, Word(word) if !typeless && (word.starts_with('%') || operation.operands.is_empty()))
+        let words = operation.operands.is_empty() || operation.kind == Kind::Hint;
+        matches!(token, Word(word) if !typeless && (word.starts_with('%') || words))
     }
 
     /// Reads values and numbers between brackets.

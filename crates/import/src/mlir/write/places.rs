@@ -76,6 +76,27 @@ impl<'a> Writer<'a> {
         Ok(Place { text: format!("{name}[{}]", indices.join(", ")), memory, of, mask })
     }
 
+    /// Writes that the cache line where an address begins is asked for, into the cache of a level.
+    pub(super) fn prefetch(&mut self, address: Id, level: Id) -> Result<(), Unwritten> {
+        let (tensor, places) = self.address(address)?;
+        let mut indices = Vec::new();
+        for place in places {
+            let node = &self.term[place];
+            let first = match (self.form(node), node.children()) {
+                (Some("lanes"), &[_, _, first]) => first,
+                _ => place,
+            };
+            indices.push(self.index(first)?.0);
+        }
+        let (name, indices) = (value(&tensor.name), indices.join(", "));
+        let memory = memory(&tensor.shape, tensor.dtype)?;
+        // The locality is 3 for the first cache.
+        let locality = self.whole(level).map_or(1, |level| (4 - level).clamp(1, 3));
+        self.text.line(&format!(
+            "memref.prefetch {name}[{indices}], read, locality<{locality}>, data : {memory}"
+        ))
+    }
+
     /// Returns the type of some lanes.
     pub(super) fn lanes(&self, count: Id, elem: Elem) -> Result<Type, Unwritten> {
         match self.term[count].head() {

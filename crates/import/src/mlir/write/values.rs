@@ -8,6 +8,7 @@ use egg::{Id, Language};
 use ember_language::term::Head;
 use ember_model::Extent;
 use ember_values::scalar::DType;
+use itertools::Itertools;
 
 impl Writer<'_> {
     /// Returns a value, which is computed before if it is not known.
@@ -38,6 +39,13 @@ impl Writer<'_> {
             }
             (Some("symbolic"), &[name]) => self.size(self.name_of(name)),
             (Some("load"), &[address]) => {
+                let place = self.place(address)?;
+                self.load(&place)
+            }
+            (Some("load-ahead"), &[address, later, again, level]) => {
+                for later in [later, again].into_iter().unique() {
+                    self.prefetch(later, level)?;
+                }
                 let place = self.place(address)?;
                 self.load(&place)
             }
