@@ -76,6 +76,9 @@ pub struct Checker<'a> {
     spellings: BTreeMap<[T; 4], Vec<T>>,
     /// Loop variables that may have values which their loops do not give them.
     anywhere: BTreeSet<T>,
+    /// The loop variables bound around the terms of the steps that are checked, outermost first: each with true if a loop
+    /// binds it, or a value that the loop gives it replaces it.
+    around: Vec<(String, bool)>,
     exact: Exactness,
 }
 
@@ -116,8 +119,19 @@ impl<'a> Checker<'a> {
     pub fn new(rules: &'a Rules) -> Checker<'a> {
         let (terms, known, tensors) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         let (given, variables, spellings) = (Rules::default(), BTreeMap::new(), BTreeMap::new());
-        let (anywhere, exact) = (BTreeSet::new(), Bitwise);
-        Checker { rules, given, terms, known, tensors, variables, spellings, anywhere, exact }
+        let (anywhere, around, exact) = (BTreeSet::new(), Vec::new(), Bitwise);
+        Checker {
+            rules,
+            given,
+            terms,
+            known,
+            tensors,
+            variables,
+            spellings,
+            anywhere,
+            around,
+            exact,
+        }
     }
 
     /// Adds a declaration.
@@ -148,7 +162,10 @@ impl<'a> Checker<'a> {
             }
             Some(("given", [rule])) => {
                 let fixed = |word| self.tensors.get(word).is_none_or(|t: &Tensor| !t.writable);
-                let fixed = rule.words().all(fixed) && self.equates_values(rule);
+                // What is given is about data: not about loops, nor about numbers in general.
+                let about = rule.words().any(|word| word.starts_with('%'))
+                    && !rule.words().any(|word| word.starts_with('@'));
+                let fixed = rule.words().all(fixed) && about && self.equates_values(rule);
                 let own = fixed.then(|| self.given.give(rule)).flatten();
                 let twice = own.ok_or(Refusal::NotGivable)?;
                 let name = rule.items("rule").and_then(|items| items.first()?.atom());
@@ -221,9 +238,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks that the steps lead from one term to another.
+    /// Checks that the steps lead from one term to another, wherever these stand.
     fn leads(&mut self, from: T, steps: &[Sexp], to: T) -> Result<(), Refusal> {
-        if self.after(from, steps)? == to { Ok(()) } else { Err(Refusal::LeadElsewhere) }
+        let around = std::mem::take(&mut self.around);
+        let after = self.after(from, steps);
+        self.around = around;
+        if after? == to { Ok(()) } else { Err(Refusal::LeadElsewhere) }
     }
 
     /// Returns the term that results from applying steps to a term.
@@ -247,15 +267,25 @@ impl<'a> Checker<'a> {
     fn inside(&mut self, whole: T, at: &Sexp, steps: &[Sexp]) -> Result<T, Refusal> {
         let way = at.items("at").ok_or(Refusal::NotAStep)?;
         let old = self.part(whole, way).ok_or(Refusal::SomethingElse)?;
-        let new = self.after(old, steps)?;
-        self.with(whole, way, old, new)
+        let outside = self.around.len();
+        let within = self.binders(whole, way);
+        self.around.extend(within);
+        let new = self.after(old, steps);
+        self.around.truncate(outside);
+        self.with(whole, way, old, new?)
     }
 
     /// Returns the term that results from applying a step to a term.
     fn stepped(&mut self, whole: T, name: &str, parts: &[Sexp]) -> Result<T, Refusal> {
         let [at, how, parts @ ..] = parts else { return Err(Refusal::NotAStep) };
         let [old, new] = match (name, how.atom(), parts) {
-            ("computed", _, [new]) => self.computed(how, new)?,
+            ("computed", _, [new]) => {
+                let (sides, loose) = self.computed(how, new)?;
+                if let Some(variable) = loose.first() {
+                    return Err(Refusal::OutOfRange(variable.clone()));
+                }
+                sides
+            }
             ("renamed", _, [new]) => self.renamed(how, new)?,
             (_, Some(how @ ("forward" | "backward")), [because, parts @ ..]) => {
                 let Applied { sides, reasons, loose } =
@@ -278,6 +308,10 @@ impl<'a> Checker<'a> {
     /// Returns a term with another part at a position, where a part is expected.
     fn with(&mut self, whole: T, way: &[Sexp], old: T, new: T) -> Result<T, Refusal> {
         let next = self.replaced(whole, way, old, new).ok_or(Refusal::SomethingElse)?;
+        let within = self.binders(whole, way);
+        if let Some(variable) = self.unbound(whole, [old, new], &within) {
+            return Err(Refusal::Unbound(variable.to_owned()));
+        }
         let typed = self.fact(next).typed;
         typed.then_some(next).ok_or_else(|| Refusal::IllTyped("what it makes".to_owned()))
     }
@@ -288,8 +322,9 @@ impl<'a> Checker<'a> {
         if self.alike(old, new) { Ok([old, new]) } else { Err(Refusal::NotTheSame) }
     }
 
-    /// Checks that two terms are equal by arithmetic and declarations alone, without a rule.
-    pub fn computed(&mut self, old: &Sexp, new: &Sexp) -> Result<[T; 2], Refusal> {
+    /// Checks that two terms are equal by arithmetic and declarations alone, without a rule. Returns them, and the loop
+    /// variables that may get values in the second, and not in the first, which their loops do not give them.
+    pub fn computed(&mut self, old: &Sexp, new: &Sexp) -> Result<([T; 2], Vec<String>), Refusal> {
         let (old, new) = (self.read(old, &Means::new())?, self.read(new, &Means::new())?);
         let (a, b) = (self.fact(old), self.fact(new));
         let plain = |t: T| match self.form(t) {
@@ -301,7 +336,8 @@ impl<'a> Checker<'a> {
             // A conversion of a value to its own type is the value itself, regardless of how the type is spelled.
             || a.dtype.is_some() && a.dtype == b.dtype
                 && (plain(old) == plain(new) || plain(old) == new || old == plain(new));
-        if same { Ok([old, new]) } else { Err(Refusal::NotTheSame) }
+        let loose = self.loose_between(old, new);
+        if same { Ok(([old, new], loose)) } else { Err(Refusal::NotTheSame) }
     }
 }
 

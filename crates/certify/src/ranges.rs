@@ -43,14 +43,27 @@ impl Checker<'_> {
 
     /// Returns the loop variables of all parts of a program that may get values outside of their loops.
     pub(super) fn loose_in(&mut self, program: T) -> Vec<String> {
-        let (mut open, mut seen, mut found) = (vec![program], BTreeSet::new(), Vec::new());
+        let found = self.all_gets(program);
+        self.unknown(found)
+    }
+
+    /// Returns the loop variables that may get values outside of their loops in parts of a term, and not in another.
+    pub(super) fn loose_between(&mut self, old: T, new: T) -> Vec<String> {
+        let (before, mut after) = (self.all_gets(old), self.all_gets(new));
+        after.retain(|gets| !before.contains(gets));
+        self.unknown(after)
+    }
+
+    /// Returns the variables of all parts of a term that get values.
+    fn all_gets(&mut self, term: T) -> Vec<(T, Gets)> {
+        let (mut open, mut seen, mut found) = (vec![term], BTreeSet::new(), Vec::new());
         while let Some(at) = open.pop() {
             if seen.insert(at) {
                 found.extend(self.gets(at));
                 open.extend(self.node(at).1);
             }
         }
-        self.unknown(found)
+        found
     }
 
     fn unknown(&self, found: Vec<(T, Gets)>) -> Vec<String> {
@@ -80,20 +93,30 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Returns the variable that a term replaces, and the values that replace it.
+    /// Returns the variable that a term replaces, and the values that replace it. A value in the place of a variable that
+    /// does not occur is no value of it.
     fn gets(&mut self, term: T) -> Option<(T, Gets)> {
+        let Form::Replaced { by, x, .. } = self.form(term)? else { return None };
+        let (variable, gets) = self.replaces(term)?;
+        let occurs = self.fact(x).free.contains(self.node(variable).0);
+        (occurs || !matches!(by, By::Value(_))).then_some((variable, gets))
+    }
+
+    /// Returns the variable that a term replaces, and the values that would replace it wherever it occurs.
+    fn replaces(&mut self, term: T) -> Option<(T, Gets)> {
         let iv = self.rules.table().named(Form::iv(()), None)?.to_string();
-        let Form::Replaced { variable, by, x } = self.form(term)? else { return None };
+        let Form::Replaced { variable, by, .. } = self.form(term)? else { return None };
         let gets = match by {
-            By::Value(value) => {
-                // A value in the place of a variable that does not occur is no value of it.
-                let occurs = self.fact(x).free.contains(self.node(variable).0);
-                return occurs.then_some((variable, (value, None)));
-            }
+            By::Value(value) => (value, None),
             By::Variable(to) => (self.add((iv, vec![to])), None),
             By::Lanes { from, hi, .. } => (self.add((iv, vec![from])), Some(hi)),
         };
         Some((variable, gets))
+    }
+
+    /// Returns true if a term replaces a variable by values that it may have.
+    pub(super) fn keeps_to_loop(&mut self, term: T) -> bool {
+        self.replaces(term).is_some_and(|gets| self.unknown(vec![gets]).is_empty())
     }
 
     /// Returns the loop variable of which a term is the value.
@@ -283,28 +306,35 @@ impl Checker<'_> {
 
     /// Returns true if a number is less than another, by their ranges, or by their distance where neither overflows.
     fn less(&self, a: T, b: T) -> bool {
-        let (x, y) = (self.fact(a), self.fact(b));
-        let ranges = x.range.zip(y.range);
-        let far =
-            |a: &Option<Linear>, b: &Option<Linear>| b.as_ref()?.sub(a.as_ref()?)?.as_constant();
-        let next = self.binary(b, |op| op.linear() == Some(Effect::Sum));
-        let next = next.filter(|[first, by]| {
-            *first == a && self.fact(*by).range.is_some_and(|(least, _)| least > 0)
+        let range = |term: T| self.fact(term).range;
+        // A sum of a number and a positive one, which does not overflow.
+        let next =
+            self.binary(b, |op| op.linear() == Some(Effect::Sum)).filter(|both| both[0] == a);
+        let above = next.and_then(|[first, by]| {
+            let (_, most) = range(by).filter(|(least, _)| *least > 0)?;
+            range(first)?.1.checked_add(most)
         });
-        ranges.is_some_and(|(x, y)| x.1 < y.0)
-            || ranges.is_some() && far(&x.linear, &y.linear).is_some_and(|n| n > 0)
-            || ranges.is_some() && next.is_some()
+        range(a).zip(range(b)).is_some_and(|(x, y)| x.1 < y.0)
+            || self.distance(a, b).is_some_and(|n| n > 0)
+            || above.is_some()
+    }
+
+    /// Returns the number that the second of two numbers is more than the first, where that is known. Affine forms are
+    /// equal to numbers up to multiples of 2^64, so that the ranges of the numbers must leave but one distance.
+    fn distance(&self, a: T, b: T) -> Option<i64> {
+        let (x, y) = (self.fact(a), self.fact(b));
+        let ((x_least, x_most), (y_least, y_most)) = (x.range?, y.range?);
+        y_most.checked_sub(x_least)?;
+        y_least.checked_sub(x_most)?;
+        y.linear.as_ref()?.sub(x.linear.as_ref()?)?.as_constant()
     }
 
     /// Returns true if a number is at most another.
     fn at_most(&self, a: T, b: T, depth: usize) -> bool {
-        let (x, y) = (self.fact(a), self.fact(b));
-        let ranges = x.range.zip(y.range);
-        let far =
-            |a: &Option<Linear>, b: &Option<Linear>| b.as_ref()?.sub(a.as_ref()?)?.as_constant();
+        let ranges = self.fact(a).range.zip(self.fact(b).range);
         if a == b
             || ranges.is_some_and(|(x, y)| x.1 <= y.0)
-            || ranges.is_some() && far(&x.linear, &y.linear).is_some_and(|n| n >= 0)
+            || self.distance(a, b).is_some_and(|n| n >= 0)
         {
             return true;
         }

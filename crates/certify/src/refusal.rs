@@ -57,6 +57,8 @@ pub enum Refusal {
         "`{0}` may get a value that its loop does not give it, and is not declared to be anywhere"
     )]
     OutOfRange(String),
+    #[error("`{0}` comes to stand where no loop gives it a value")]
+    Unbound(String),
     #[error("a program was expected")]
     NoProgram,
     #[error("{0}: loops, variables or tensors that do not fit")]

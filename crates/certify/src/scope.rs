@@ -6,7 +6,8 @@ use super::terms::T;
 use super::{Checker, Means, Refusal, meant};
 use ember_language::rules::RuleForm;
 use ember_language::sexp::{Kind, Sexp, deeper};
-use std::collections::BTreeMap;
+use ember_values::primitive::form::Form;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The loop variables bound around a part of a rule, outermost first: each with its name in the rule and its word.
 type Around = Vec<(String, T)>;
@@ -45,6 +46,79 @@ impl Checker<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the loop variables bound along a way into a term, outermost first: each with true if a loop binds it, or a
+    /// value that the loop gives it replaces it.
+    pub(super) fn binders(&mut self, whole: T, way: &[Sexp]) -> Vec<(String, bool)> {
+        let (mut found, mut term) = (Vec::new(), whole);
+        for at in way.iter().filter_map(|at| at.atom()?.parse::<usize>().ok()) {
+            let (name, operands) = self.node(term);
+            let (binds, next) = (self.binds(name, operands.len()), operands.get(at).copied());
+            if let Some((variable, _)) = binds.filter(|(_, body)| *body == at) {
+                let own = self.rules.table().get(name.into(), operands.len());
+                let looped =
+                    own.is_some_and(|own| matches!(own.form(operands), Some(Form::Loop(_))));
+                let word = self.node(operands[variable]).0.to_owned();
+                found.push((word, looped || self.keeps_to_loop(term)));
+            }
+            let Some(next) = next else { break };
+            term = next;
+        }
+        found
+    }
+
+    /// Returns a loop variable that a part of a term mentions and the part that it replaces does not, where no loop is
+    /// known to give it a value. `within` are the variables bound along the way to the part.
+    pub(super) fn unbound(
+        &self,
+        whole: T,
+        [old, new]: [T; 2],
+        within: &[(String, bool)],
+    ) -> Option<&str> {
+        let [before, outside] = [old, whole].map(|term| &self.fact(term).free);
+        let innermost = |binders: &[(String, bool)], variable: &String| {
+            binders.iter().rev().find(|(word, _)| word == variable).map(|(_, bound)| *bound)
+        };
+        let bound = |variable: &String| {
+            innermost(within, variable).unwrap_or_else(|| {
+                outside.contains(variable)
+                    || innermost(&self.around, variable)
+                        .unwrap_or_else(|| self.has_values(variable))
+            })
+        };
+        let mut free = self.fact(new).free.iter().filter(|variable| !before.contains(*variable));
+        // What only the bounds of a variable mention has the values that this variable has.
+        free.find(|variable| !bound(variable) && self.occurs(variable, new)).map(String::as_str)
+    }
+
+    /// Returns true if a term mentions a loop variable that nothing in the term binds.
+    fn occurs(&self, variable: &str, term: T) -> bool {
+        let (mut open, mut seen) = (vec![term], BTreeSet::new());
+        while let Some(at) = open.pop() {
+            let (name, operands) = self.node(at);
+            if name == variable {
+                return true;
+            }
+            let bound = self.binds(name, operands.len());
+            let bound = bound.filter(|(own, _)| self.node(operands[*own]).0 == variable);
+            let outside = operands
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| bound.is_none_or(|(own, body)| *at != own && *at != body));
+            open.extend(
+                outside.map(|(_, operand)| *operand).filter(|operand| seen.insert(*operand)),
+            );
+        }
+        false
+    }
+
+    /// Returns true if a loop variable has values in every environment: any, or those of a loop that runs.
+    fn has_values(&self, variable: &str) -> bool {
+        let own = self.known.get(&(variable.to_owned(), Vec::new()));
+        own.is_some_and(|own| {
+            self.anywhere.contains(own) || self.runs(*own) && self.bounding(*own).is_empty()
+        })
     }
 
     /// Notes the places of variables in a part of a rule.

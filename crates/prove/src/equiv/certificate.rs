@@ -465,10 +465,15 @@ impl<'a> Writer<'a> {
         let applied = self.checker.applied(name, &items, forward);
         let Applied { reasons, loose, .. } =
             applied.map_err(|why| Uncertified::Condition { rule: rule.name.as_str(), why })?;
-        let classes = self.names.iter().filter(|(_, word)| loose.contains(word));
-        self.loose.extend(classes.map(|(class, _)| *class));
+        self.note_loose(&loose);
         items.insert(0, form("because", reasons.into_iter().map(text)));
         Ok(items)
+    }
+
+    /// Notes variables that get values which their loops do not give them.
+    pub(super) fn note_loose(&mut self, loose: &[String]) {
+        let classes = self.names.iter().filter(|(_, word)| loose.contains(word));
+        self.loose.extend(classes.map(|(class, _)| *class));
     }
 
     /// Adds the steps from one term to another, nested in an enclosing proof.

@@ -22,9 +22,13 @@ impl Writer<'_> {
         steps: &mut Vec<Sexp>,
     ) -> Result<(), Uncertified> {
         let texts = [self.term(old)?, self.term(new)?];
-        let Err(why) = self.checker.computed(&texts[0], &texts[1]) else {
-            self.say_computed(texts, place, steps);
-            return Ok(());
+        let why = match self.checker.computed(&texts[0], &texts[1]) {
+            Ok((_, loose)) => {
+                self.note_loose(&loose);
+                self.say_computed(texts, place, steps);
+                return Ok(());
+            }
+            Err(why) => why,
         };
         let (before, after) = (self.by_operands(old)?, self.by_operands(new)?);
         if (&before, &after) == (old, new) {
@@ -32,7 +36,8 @@ impl Writer<'_> {
         }
         self.operands((old, &before), (depth, place), steps)?;
         let texts = [self.term(&before)?, self.term(&after)?];
-        self.checker.computed(&texts[0], &texts[1])?;
+        let (_, loose) = self.checker.computed(&texts[0], &texts[1])?;
+        self.note_loose(&loose);
         self.say_computed(texts, place, steps);
         self.operands((&after, new), (depth, place), steps)
     }
