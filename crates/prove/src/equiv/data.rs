@@ -369,7 +369,7 @@ impl Maker<'_> {
 
     fn number(&mut self, dtype: DType, at: u64) -> Scalar {
         let is_random = matches!(self.fill, Fill::Random { .. });
-        if let Some(n) = (is_random && !dtype.is_storage()).then(|| self.mentioned()).flatten() {
+        if let Some(n) = is_random.then(|| self.mentioned()).flatten() {
             // Sums of larger numbers may be rounded.
             if !dtype.is_float() || n.unsigned_abs() <= MOST_EXACT {
                 return Scalar::I64(n).cast(dtype);
@@ -380,6 +380,10 @@ impl Maker<'_> {
             Fill::Plain | Fill::Counted(_) => plain,
             Fill::Random { edges: true } if dtype.is_float() => {
                 EDGES[self.rng.usize(0..EDGES.len())]
+            }
+            // Any of the few numbers that there are, and small ones as often.
+            Fill::Random { .. } if dtype.is_storage() && !dtype.is_float() && self.rng.bool() => {
+                return Scalar::from_bits(dtype, self.rng.u64(..) & ((1 << dtype.bits()) - 1));
             }
             Fill::Random { .. } if dtype.is_storage() => self.rng.u8(0..15).into(),
             Fill::Random { .. } => f64::from(self.rng.i8(-4..=8)),
