@@ -78,6 +78,16 @@ class Hidden(nn.Module):
         return a, F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
 
 
+class Pairs(nn.Module):
+    "the products of each two of five fields, from both triangles, and which fields those are"
+
+    def forward(self, x, mask):
+        rows, columns = torch.tril_indices(5, 5, -1)
+        upper = torch.triu_indices(5, 6, 1)
+        products = x @ x.transpose(1, 2)
+        return products[:, rows, columns] * mask, products[:, upper[0, :4], upper[1, :4]], upper
+
+
 whole = 2**24 + torch.tensor([1, 0, 2, -5, 1])
 distances = torch.tensor([1 + 1e-12, 1.0, 0.5, 2.0, float("nan")], dtype=torch.float64)
 mask = torch.tensor([[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]]).bool()
@@ -94,6 +104,7 @@ PROGRAMS = {
     "hidden": (Hidden(), (
         torch.randn(3, 8), torch.randn(4, 8), torch.randn(4, 8), mask,
         torch.zeros(3, 4).masked_fill(~mask, float("-inf")))),
+    "pairs": (Pairs(), (torch.randn(3, 5, 8), torch.rand(3, 10) > 0.5)),
 }
 
 out = sys.argv[1]

@@ -3,10 +3,12 @@
 use super::{Builder, Built, misfit};
 use crate::error::Problem;
 use crate::graph::{Elem, Id, Op, count, is_one, shown};
-use crate::limits::RESULTS;
+use crate::limits::{FOLDED, RESULTS};
 use ember_language::sexp::deeper;
 use ember_model::Extent;
+use ember_targets::tensor::{Data, Tensor};
 use ember_values::scalar::DType;
+use itertools::Itertools;
 
 impl Builder {
     /// Returns a dimension; negative ones count from the end.
@@ -308,5 +310,29 @@ impl Builder {
     /// `first + step · i` for so many `i`.
     pub(crate) fn iota(&mut self, first: i64, step: i64, n: u64, elem: Elem) -> Built {
         self.add(Op::Iota { first, step }, Vec::new(), vec![Extent::Const(n)], elem)
+    }
+
+    /// The rows, and below them the columns, of the elements of a matrix on one side of a diagonal, row by row.
+    pub(crate) fn triangle_places(
+        &mut self,
+        word: &str,
+        rows: i64,
+        columns: i64,
+        diagonal: i64,
+    ) -> Built {
+        let all = rows.checked_mul(columns).and_then(|n| u64::try_from(n).ok());
+        if all.is_none_or(|n| n > FOLDED) {
+            return Err(misfit(format!("the triangle of a matrix of {rows} times {columns}")));
+        }
+        let inside = |(row, column): &(i64, i64)| match word {
+            "le" => column - row <= diagonal,
+            _ => column - row >= diagonal,
+        };
+        let places = (0..rows).cartesian_product(0..columns).filter(inside);
+        let (mut all, last): (Vec<i64>, Vec<i64>) = places.unzip();
+        let shape = vec![2, last.len() as u64];
+        all.extend(last);
+        let tensor = Tensor { dtype: DType::I64, shape, data: Data::I64(all.into()) };
+        self.constant(tensor, Elem::Of(DType::I64))
     }
 }

@@ -23,6 +23,9 @@ pub(super) fn call(b: &mut Builder, given: &Operands) -> Result<Option<Id>, Prob
             let x = given.tensor(b, 1)?;
             b.triangle(given.word(0)?, x, given.int(2)?)?
         }
+        "triangle_places" => {
+            b.triangle_places(given.word(0)?, given.int(1)?, given.int(2)?, given.int(3)?)?
+        }
         "roll" => {
             let (mut x, axes) = (given.tensor(b, 0)?, given.ints(2)?);
             if axes.is_empty() {

@@ -38,7 +38,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Tensor, FileError> {
         Some("f2") => DType::F16,
         // NumPy has no bfloat16; the package ml_dtypes writes its elements as opaque pairs of bytes.
         Some("V2") => DType::BF16,
-        Some("u1") => DType::U8,
+        // True and false are bytes, 1 and 0.
+        Some("u1" | "b1") => DType::U8,
         Some("i1") => DType::I8,
         _ => return Err(FileError::NpyElements(descr.to_owned())),
     };
@@ -197,6 +198,8 @@ mod tests {
         assert_eq!((half.dtype, two(&half)), (DType::BF16, [Some(1.0), Some(-2.0)]));
         let bytes = of("|u1", &[0xa3, 0x0f]);
         assert_eq!((bytes.dtype, two(&bytes)), (DType::U8, [Some(163.0), Some(15.0)]));
+        let truths = of("|b1", &[0x01, 0x00]);
+        assert_eq!((truths.dtype, two(&truths)), (DType::U8, [Some(1.0), Some(0.0)]));
     }
 
     #[test]
