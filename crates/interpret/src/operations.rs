@@ -51,7 +51,10 @@ impl Interpreter {
         self.fits_kernel(of, operation.kernel, &op, dtype)?;
         self.edges_stand(operation.kernel, &op, at)?;
         self.rows_stand(&op)?;
-        self.order_stands(&op)?;
+        if op.named("order").is_some() {
+            // The shape is that of an operation with a place to sort in.
+            self.shape(of)?;
+        }
         self.moved_from(of, operation.kernel, &op, at)?;
         let reading = Reading { interpreter: self, of, op, dtype };
         match dtype {
@@ -132,15 +135,15 @@ impl Interpreter {
         if found == expected { Ok(()) } else { Err(Error::Shape { expected, found }.into()) }
     }
 
-    /// Checks that indices have a place in scratch memory where a lowering may sort them.
-    fn order_stands(&mut self, op: &Op) -> Result<(), Fault> {
+    /// Checks that indices have a place in scratch memory where a lowering may sort them, also if the result, of this
+    /// shape, has no elements.
+    pub(super) fn order_stands(&mut self, op: &Op, shape: &[i64]) -> Result<(), Fault> {
         let (Some(order), Some(starts)) = (op.named("order"), op.named("starts")) else {
             return Ok(());
         };
-        let [table, indices] = self.named(op, ["table", "indices"])?;
+        let [indices] = self.named(op, ["indices"])?;
         let entries = self.extent_of(&self.extents(indices)?, 0)?;
-        let shape = grow(|| self.shape(table))?;
-        let rows = self.extent_of(&shape, 0)?;
+        let rows = self.extent_of(shape, 0)?;
         for (memory, elements) in [(order, entries), (starts, rows.saturating_add(1))] {
             self.place(memory)?;
             let (dtype, found) = (self.dtype(memory)?, self.extents(memory)?);

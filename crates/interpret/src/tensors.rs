@@ -92,7 +92,11 @@ impl Interpreter {
         let whole = self.whole(at)?;
         grow(|| match whole {
             Whole::Stored(address) => self.extents(address),
-            Whole::Computed(kernel, op) => self.computed_shape(kernel, &op),
+            Whole::Computed(kernel, op) => {
+                let shape = self.computed_shape(kernel, &op)?;
+                self.order_stands(&op, &shape)?;
+                Ok(shape)
+            }
             Whole::Lowered(lowered) => self.lowered_shape(at, lowered),
         })
     }

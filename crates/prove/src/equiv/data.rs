@@ -3,8 +3,8 @@
 use super::declare::{Declarations, Declared, Purpose};
 use super::roles::{Role, Roles};
 use super::sides::Side;
-use crate::random::extreme;
-use ember_interpret::{EDGES, Store};
+use crate::random::{edge, extreme};
+use ember_interpret::Store;
 use ember_language::diagnostic::{Checked, Diagnostic, Span};
 use ember_language::rules::Operators;
 use ember_language::sexp::Sexp;
@@ -379,7 +379,7 @@ impl Maker<'_> {
         let x = match self.fill {
             Fill::Plain | Fill::Counted(_) => plain,
             Fill::Random { edges: true } if dtype.is_float() => {
-                EDGES[self.rng.usize(0..EDGES.len())]
+                return edge(self.rng, dtype);
             }
             // Any of the few numbers that there are, and small ones as often.
             Fill::Random { .. } if dtype.is_storage() && !dtype.is_float() && self.rng.bool() => {

@@ -28,12 +28,14 @@ pub(crate) struct Anywhere<'a> {
     pub(super) used: Vec<Used>,
     /// The number of loop variables so far.
     variables: i64,
+    /// The last integer that was drawn because something changes there.
+    pub(super) turn: i64,
 }
 
 impl Anywhere<'_> {
     /// The setting of a world without any variables.
     pub fn new(world: &World, tame: bool, alias: bool) -> Anywhere<'_> {
-        Anywhere { world, tame, alias, repeats: false, used: Vec::new(), variables: 0 }
+        Anywhere { world, tame, alias, repeats: false, used: Vec::new(), variables: 0, turn: 0 }
     }
 }
 
@@ -85,7 +87,8 @@ impl Setting for Anywhere<'_> {
         } else if dtype == DType::I32 || grow.setting.tame {
             f64::from(grow.rng.u8(1..8))
         } else {
-            edge(grow.rng.usize(0..18))
+            let edge = edge(grow.rng, dtype);
+            return grow.make().number(edge);
         };
         grow.literal(dtype, x)
     }

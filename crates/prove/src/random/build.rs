@@ -261,11 +261,11 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
             Stated::Least(n) => n.saturating_add(self.grow.pick(&[0, 0, 1, 1, 2, 3, 7], 0)),
             Stated::Most(n) => n.saturating_sub(self.grow.pick(&[0, 0, 0, 1, 1, 2], 0)),
             Stated::AtLeast(other, more) => {
-                let other = self.number(*self.holes.get(&other)?)?;
+                let other = self.known(other, 0)?;
                 other.saturating_add(more).saturating_add(self.grow.pick(&[0, 0, 1, 2, 7], 0))
             }
             Stated::AtMost(other, less) => {
-                let other = self.number(*self.holes.get(&other)?)?;
+                let other = self.known(other, 8)?;
                 other.saturating_sub(less).saturating_sub(self.grow.pick(&[0, 0, 1, 2, 7], 0))
             }
         };
@@ -274,6 +274,12 @@ impl<'a, 'g, 'b, S: Setting> Build<'a, 'g, 'b, S> {
         }
         let n = self.grow.terms.int(n);
         Some(self.wrapped(hole.sort, n))
+    }
+
+    /// Returns the number that a variable of the pattern is, or one that it may become if nothing is known of it yet;
+    /// `None` if it is no number.
+    fn known(&self, v: Var, open: i64) -> Option<i64> {
+        self.holes.get(&v).map_or(Some(open), |term| self.number(*term))
     }
 
     /// Builds a term for a variable of the pattern.

@@ -5,7 +5,6 @@ use super::anywhere::Anywhere;
 use super::grow::{Grow, Type};
 use super::world::{edge, extreme};
 use egg::Id;
-use ember_interpret::EDGES;
 use ember_values::scalar::{DType, Scalar};
 
 /// The ends of integer types and the numbers next to them.
@@ -29,7 +28,7 @@ impl Grow<'_, Anywhere<'_>> {
         let x = match ty.dtype {
             DType::I64 | DType::I32 => Scalar::I64(self.turn(ty.dtype, literals)).cast(ty.dtype),
             dtype if self.setting.tame => return self.constant(Type { dtype, ..ty }),
-            dtype => Scalar::from_f64(dtype, edge(self.rng.usize(0..EDGES.len() + 2))),
+            dtype => edge(self.rng, dtype),
         };
         let x = self.make().number(x);
         if ty.lanes == 1 { x } else { self.make().broadcast(ty.lanes, x) }
@@ -37,7 +36,7 @@ impl Grow<'_, Anywhere<'_>> {
 
     /// Draws an integer at which something changes.
     fn turn(&mut self, dtype: DType, literals: &[i64]) -> i64 {
-        match self.rng.u8(0..8) {
+        let turn = match self.rng.u8(0..10) {
             0..=1 if !literals.is_empty() => {
                 let near = self.rng.i64(-1..=1);
                 let n = self.pick(literals, 0).wrapping_add(near);
@@ -49,7 +48,11 @@ impl Grow<'_, Anywhere<'_>> {
                 self.rng.i64(0..1 << order)
             }
             4 => extreme(self.rng, dtype).as_i64().unwrap_or(0),
+            // Conversions give two neighbours one result.
+            5..=6 => self.setting.turn.wrapping_add(self.rng.i64(-1..=1)),
             _ => self.pick(&ENDS, 0),
-        }
+        };
+        self.setting.turn = turn;
+        turn
     }
 }

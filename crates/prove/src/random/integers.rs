@@ -26,8 +26,8 @@ impl Build<'_, '_, '_, Anywhere<'_>> {
         let [zero, end, limit] = [least, self.grow.rng.i64(1..6), self.grow.rng.i64(0..4)]
             .map(|n| self.grow.terms.int(n));
         match self.grow.rng.u8(0..6) {
-            0 | 1 => loaded,
-            2 | 3 => {
+            0 => loaded,
+            1..=3 => {
                 let least = self.greater(loaded, zero);
                 self.grow.make().least(least, end)
             }

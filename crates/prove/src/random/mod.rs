@@ -19,6 +19,7 @@ mod model;
 mod program;
 mod said;
 mod types;
+mod unsaid;
 mod world;
 
 pub use model::{RandomModel, Shape};
@@ -34,4 +35,5 @@ pub(crate) use grow::{Grow, Scope, Setting, Type};
 pub(crate) use mention::computed;
 pub(crate) use said::Said;
 pub(crate) use types::{Hole, Types};
+pub(crate) use unsaid::unsaid;
 pub(crate) use world::{COLUMNS, ENTRIES, ROWS, SCRATCH, World, edge, extreme, tensor_name};

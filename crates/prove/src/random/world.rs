@@ -364,7 +364,7 @@ impl World {
                 let value = match tensor.dtype {
                     DType::I64 | DType::I32 => Scalar::I64(integer).cast(tensor.dtype),
                     dtype if tame => Scalar::from_f64(dtype, f64::from(rng.u32(1..4096)) / 1024.0),
-                    dtype => Scalar::from_f64(dtype, edge(rng.usize(0..EDGES.len() + 4))),
+                    dtype => edge(rng, dtype),
                 };
                 tensor.set(i as u64, value);
             }
@@ -373,13 +373,18 @@ impl World {
     }
 }
 
-/// Draws an integer at which arithmetic changes its behaviour, most often an end of the type.
+/// Draws a number at which arithmetic changes its behaviour, most often an end of the type.
 pub(crate) fn extreme(rng: &mut Rng, dtype: DType) -> Scalar {
     let last = rng.u64(1..=EXTREMES);
     dtype.extreme(rng.u64(0..last))
 }
 
-/// Returns an edge case, or a plain number for larger `k`.
-pub(crate) fn edge(k: usize) -> f64 {
-    EDGES.get(k).copied().unwrap_or(k as f64 / 8.0)
+/// Draws a floating-point number that distinguishes operations, one at which results overflow, become denormal or are
+/// rounded, or a plain one.
+pub(crate) fn edge(rng: &mut Rng, dtype: DType) -> Scalar {
+    match rng.usize(0..EDGES.len() + 8) {
+        0..4 => extreme(rng, dtype),
+        plain @ 4..8 => Scalar::from_f64(dtype, plain as f64 / 8.0),
+        k => Scalar::from_f64(dtype, EDGES[k - 8]),
+    }
 }

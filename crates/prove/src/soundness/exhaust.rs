@@ -4,9 +4,9 @@ use super::Refutation;
 use super::case::Case;
 use super::compare::{Alike, Memory, STEPS};
 use super::instance::Instance;
-use crate::random::{COLUMNS, ENTRIES, ROWS, edge};
+use crate::random::{COLUMNS, ENTRIES, ROWS};
 use egg::Id;
-use ember_interpret::Store;
+use ember_interpret::{EDGES, Store};
 use ember_values::scalar::{DType, Scalar};
 
 /// The greatest extents, and the number of values of an index.
@@ -104,9 +104,13 @@ fn fill(store: &mut Store, alike: Alike) {
     let mut k = 0;
     for tensor in store.tensors.values_mut().filter(|t| t.dtype.is_float()) {
         for i in 0..tensor.len() {
-            let x = if alike == Alike::Bitwise { edge(k % 18) } else { 1.0 + k as f64 / 8.0 };
             let dtype: DType = tensor.dtype;
-            tensor.set(i, Scalar::from_f64(dtype, x));
+            let x = match (alike, k % 3) {
+                (Alike::Bitwise, 0) => dtype.extreme(k / 3),
+                (Alike::Bitwise, _) => Scalar::from_f64(dtype, EDGES[k as usize % EDGES.len()]),
+                _ => Scalar::from_f64(dtype, 1.0 + k as f64 / 8.0),
+            };
+            tensor.set(i, x);
             k += 1;
         }
     }

@@ -1,9 +1,9 @@
 //! Instances of a rule: its left side with random terms for its variables.
 
-use crate::random::{Aim, Anywhere, Build, Grammar, Grow, Said, Types, World, computed};
+use crate::random::{self, Aim, Anywhere, Build, Grammar, Grow, Said, Types, World, computed};
 use egg::{ENodeOrVar, Id, Language, PatternAst, Var};
 use ember_interpret::{Interpreter, Program, Store};
-use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Sort};
+use ember_language::rules::{Arg, COMPUTE, Kind, Operators, Rule, Signature, Sort};
 use ember_language::term::{Node, Terms};
 use ember_values::primitive::form::{Form, Number};
 use fastrand::Rng;
@@ -147,9 +147,10 @@ impl Instance {
             ENodeOrVar::Var(_) => false,
         };
         let left = pattern.as_ref().iter().any(is_left) && rng.u8(0..4) > 0;
-        let meets = said.meets && rng.u8(0..3) == 0;
+        let of_memory = aim.is_some_and(Aim::is_of_memory);
+        let meets = (said.meets || of_memory) && rng.u8(0..3) == 0;
         let corners = kind == Kind::Value && rng.u8(0..4) == 0;
-        let alias = rng.u8(0..4) == 0 || left || meets || aim.is_some_and(Aim::is_of_memory);
+        let alias = rng.u8(0..4) == 0 || left || meets || of_memory;
         let mut terms = Terms::default();
         let mut setting = Anywhere::new(&world, tame, alias);
         setting.repeats = aim.is_some_and(Aim::is_of_lanes);
@@ -310,6 +311,14 @@ fn made(rule: &Rule, grammar: &Grammar) -> Vec<PatternAst<Node>> {
     };
     let made = (0..nodes.len()).filter(|at| is_made(&nodes[*at]));
     made.map(|at| PatternAst::from(nodes[..=at].to_vec())).collect()
+}
+
+/// Returns the conditions on memory that a rule might have forgotten.
+pub(super) fn unsaid(rule: &Rule, signature: &Signature) -> Vec<Aim> {
+    let (pattern, others, _) = left_side(rule);
+    let ranks = ranks(rule);
+    let of = |rank| Types::of(signature, &pattern, &others, rule.sort?, rank, &ranks, 2);
+    (0..=3).find_map(of).map(|types| random::unsaid(rule, &types)).unwrap_or_default()
 }
 
 /// Returns the ranks that a rule's conditions require of its variables.

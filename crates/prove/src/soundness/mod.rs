@@ -147,6 +147,7 @@ pub(crate) fn check_beyond(
             Exactness::Reassoc | Exactness::Approx => Alike::Within,
         },
         literals: Said::of(rule).literals,
+        unsaid: instance::unsaid(rule, signature),
         rng: Rng::with_seed(options.seed ^ fnv(&text(rule))),
         report: Report {
             rule: rule.name.as_str(),
@@ -210,6 +211,8 @@ struct Checker<'a> {
     alike: Alike,
     /// The integers that the rule mentions.
     literals: Vec<i64>,
+    /// The conditions that the rule might have forgotten.
+    unsaid: Vec<Aim>,
     rng: Rng,
     report: Report,
     /// Instances with their right sides, the smallest first.
@@ -255,7 +258,11 @@ impl Checker<'_> {
         self.report.attempts += 1;
         let size = (self.report.attempts % 3) as u32;
         let tame = self.alike == Alike::Within;
-        let aim = self.stronger.as_ref().map(|(stronger, _)| stronger.aim);
+        let aim = match &self.stronger {
+            Some((stronger, _)) => Some(stronger.aim),
+            None if self.rng.bool() => self.rng.choice(&self.unsaid),
+            None => None,
+        };
         let Some(mut instance) =
             Instance::random(self.rule, &self.grammar, &mut self.rng, size, tame, aim)
         else {

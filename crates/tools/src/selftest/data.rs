@@ -162,7 +162,7 @@ fn store(
                 }
                 (None, Purpose::Input) if plain => f64::from(2 + at as u32 * 3 % 7),
                 (None, Purpose::Input) if tame => f64::from(rng.i8(-6..9)),
-                (None, Purpose::Input) if !declared.dtype.is_float() => {
+                (None, Purpose::Input) if !declared.dtype.is_float() || rng.u8(0..5) == 0 => {
                     tensor.set(at, declared.dtype.extreme(rng.u64(0..EXTREMES)));
                     continue;
                 }
