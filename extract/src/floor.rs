@@ -47,7 +47,7 @@ pub struct FloorLimits {
     pub per_class: usize,
     /// The most candidates of a class.
     pub most: usize,
-    /// The most combinations of children's candidates.
+    /// The most combinations of children's candidates, and comparisons of candidates.
     pub work: usize,
 }
 
@@ -86,7 +86,7 @@ where
                 let made = known.combined(egraph, node, &fronts[place].open[i], &fronts)?;
                 fronts[place].open[i].tried = Some(newest);
                 for summary in made {
-                    progress |= known.insert(&mut fronts[place].kept, summary);
+                    progress |= known.insert(&mut fronts[place].kept, summary)?;
                 }
                 if fronts[place].kept.len() > limits.most {
                     return None;
@@ -117,7 +117,7 @@ struct Known<'a, M, S> {
     model: &'a M,
     summaries: Vec<S>,
     limits: &'a FloorLimits,
-    /// The combinations that may still be tried.
+    /// The combinations and comparisons that may still be tried.
     work: usize,
 }
 
@@ -146,27 +146,34 @@ impl<M, S> Known<'_, M, S> {
         whole.then_some(made)
     }
 
-    /// Adds a candidate to those of a class, unless one of them dominates it. Returns true if they change.
-    fn insert<L, N>(&mut self, kept: &mut Vec<CandidateId>, summary: S) -> bool
+    /// Counts some comparisons; `None` if there are too many.
+    fn spend(&mut self, comparisons: usize) -> Option<()> {
+        self.work = self.work.checked_sub(comparisons)?;
+        Some(())
+    }
+
+    /// Adds a candidate to those of a class, unless one of them dominates it. Returns true if they change, and `None` if
+    /// there were too many comparisons.
+    fn insert<L, N>(&mut self, kept: &mut Vec<CandidateId>, summary: S) -> Option<bool>
     where
         L: Language,
         N: Analysis<L>,
         M: Relaxation<L, N, Summary = S>,
     {
+        self.spend(kept.len())?;
         if kept.iter().any(|c| self.model.dominates(&self.summaries[c.0], &summary)) {
-            return false;
+            return Some(false);
         }
         self.add(kept, summary);
         let mut before = usize::MAX;
         // A common bound replaces two candidates, unless it dominates them up to rounding alone.
-        while kept.len() > self.limits.per_class
-            && kept.len() < before
-            && let Some(common) = self.nearest(kept)
-        {
+        while kept.len() > self.limits.per_class && kept.len() < before {
+            self.spend(kept.len() * kept.len() / 2)?;
+            let Some(common) = self.nearest(kept) else { break };
             before = kept.len();
             self.add(kept, common);
         }
-        true
+        Some(true)
     }
 
     /// Adds a candidate, and removes those that it dominates.

@@ -4,6 +4,7 @@
 //! Answers depend on facts alone. If facts are missing, a predicate is false and a generator is empty, so that a rule
 //! never fires on an unknown property.
 
+mod binders;
 mod lengths;
 
 use crate::bounds::{DEPTH, bounded_product, distance_in_loop, is_bounded, magnitude};
@@ -11,6 +12,7 @@ use crate::effects::{
     Counter, Effects, Index, Place, address, disjoint, distances, effects, lane_local, variable_key,
 };
 use crate::facts::{EGraph, single_value};
+use binders::binds;
 use egg::{Id, Language};
 use ember_language::conditions::{GENERATORS, PREDICATES};
 use ember_language::rules::Kind;
@@ -212,6 +214,7 @@ pub static HOLDS: [Answer<bool>; PREDICATES.len()] = [
         },
     },
     Answer { name: "total", answer: |g, x| effects(g, x[0]).is_some_and(|own| total(g, &own)) },
+    Answer { name: "unbound", answer: |g, x| !binds(g, x[0], x[1]) },
     Answer {
         name: "undisturbed",
         answer: |g, x| match (effects(g, x[0]), effects(g, x[1])) {

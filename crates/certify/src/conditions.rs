@@ -182,7 +182,10 @@ impl Checker<'_> {
                 index(a) && there && !self.folds(terms[0], &mut { VISITS })
             }
             // These conditions only guide the search; they do not affect the correctness of a rule.
-            ("distinct" | "lane-count" | "loop-free" | "may-be-free" | "untiled", _) => true,
+            (
+                "distinct" | "lane-count" | "loop-free" | "may-be-free" | "unbound" | "untiled",
+                _,
+            ) => true,
             ("rank", [a, n]) => {
                 let (place, missing) = (a.place.as_ref()?, usize::try_from(n.integer()?).ok()?);
                 tensor(place)?.shape.len().checked_sub(place.2.len()) == Some(missing)

@@ -33,8 +33,16 @@ pub const VARIABLE: &str = "Var";
 pub const PARAMETER: &str = "Parameter";
 
 /// The predicates that only decide whether a rule is worth trying: no rule may depend on them to be right.
-pub const GUIDES: [&str; 7] =
-    ["at-setting", "distinct", "lane-count", "loop-free", "may-be-free", "unit-stride", "untiled"];
+pub const GUIDES: [&str; 8] = [
+    "at-setting",
+    "distinct",
+    "lane-count",
+    "loop-free",
+    "may-be-free",
+    "unbound",
+    "unit-stride",
+    "untiled",
+];
 
 /// Every predicate, by name.
 pub const PREDICATES: &[Condition] = &[
@@ -203,6 +211,11 @@ pub const PREDICATES: &[Condition] = &[
         doc: "evaluating the value never faults: it folds no lanes, and loads only elements that are there for all \
               sizes",
         sorts: &["Value"],
+    },
+    Condition {
+        name: "unbound",
+        doc: "no loop of the second, in any form of it so far, is over the variable",
+        sorts: &["Var", "'a"],
     },
     Condition {
         name: "undisturbed",

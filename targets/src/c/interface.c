@@ -1,3 +1,4 @@
+// Compile it with -fwrapv, as integers wrap, and with -ffp-contract=off if the results must be the reference's to the bit.
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -215,14 +215,15 @@ impl Relaxation<Node, Facts> for Floor<'_> {
     }
 
     fn dominates(&self, a: &Summary, b: &Summary) -> bool {
-        self.is_at_most(&a.cost, &b.cost)
-            && a.share <= b.share
+        // What costs least to find out stands first.
+        a.share <= b.share
             && a.walks <= b.walks
             && a.callback_here >= b.callback_here
+            && is_like(a, b)
             && a.stored.is_subset(&b.stored)
             && a.touched.is_subset(&b.touched)
+            && self.is_at_most(&a.cost, &b.cost)
             && a.streams.is_included(&b.streams)
-            && is_like(a, b)
             && self.passes_no_more(a, b)
     }
 

@@ -175,6 +175,12 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
             }
         }
         let definitions = reader.definitions.all();
+        let mut called = definitions.iter().filter(|(name, _)| *name == head);
+        if reader.depth == MAX_DEPTH
+            && called.any(|(_, other)| other.parameters.len() == args.len())
+        {
+            return reader.too_deep(item);
+        }
         if let Some((_, other)) = definitions.iter().find(|(name, _)| *name == head) {
             let usage = other.parameters.iter().join(" ").replace('?', "").to_uppercase();
             return reader.wrong_number(item, head, &usage);
@@ -191,10 +197,7 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
         return reader.wrong_number(item, name, &named.usage());
     }
     if reader.depth == MAX_DEPTH {
-        let message = format!("operators are nested more than {MAX_DEPTH} deep");
-        let help = "name a part of it with `(let NAME …)`";
-        reader.error_with_help(head_span(item), message, "too deep", help);
-        return None;
+        return reader.too_deep(item);
     }
     reader.depth += 1;
     let value = match named {
@@ -208,6 +211,14 @@ pub(super) fn read(reader: &mut Reader, item: &Sexp) -> Option<Value> {
 }
 
 impl Reader {
+    /// Reports an operator within too many others.
+    fn too_deep<T>(&mut self, item: &Sexp) -> Option<T> {
+        let message = format!("operators are nested more than {MAX_DEPTH} deep");
+        let help = "name a part of it with `(let NAME …)`";
+        self.error_with_help(head_span(item), message, "too deep", help);
+        None
+    }
+
     /// Reports a number of operands that an operation does not take.
     fn wrong_number<T>(&mut self, item: &Sexp, name: &str, usage: &str) -> Option<T> {
         let given = item.form().map_or(0, |(_, args)| args.len());
@@ -342,13 +353,14 @@ impl Reader {
             Kernel::Lowered => lowered::result(self, &form),
         }?;
         let Form { operation, span, arguments, .. } = form;
-        let arguments = arguments.into_iter().map(|argument| Some(argument?.0));
-        let mut arguments: Vec<Argument> = arguments.collect::<Option<_>>()?;
+        let given: Vec<(Argument, &Sexp)> = arguments.into_iter().collect::<Option<_>>()?;
+        let mut arguments = Vec::with_capacity(given.len());
         // A number takes the type of the tensor it is used with.
-        for (operand, argument) in operation.operands.iter().zip(&mut arguments) {
-            if let (Role::Number, Argument::Number(number)) = (&operand.role, argument) {
-                *number = Scalar::from_f64(dtype, number.as_f64());
+        for (operand, (mut argument, item)) in operation.operands.iter().zip(given) {
+            if let (Role::Number, Argument::Number(number)) = (&operand.role, &mut argument) {
+                *number = self.of_type(dtype, *number, item)?;
             }
+            arguments.push(argument);
         }
         for operand in &*operation.operands {
             let Role::Scratch(holds) = operand.role else { continue };
@@ -360,6 +372,18 @@ impl Reader {
             arguments.push(self.scratch(dtype, shape, span));
         }
         Some(Expr { op: Op::Apply(Applied { operation, arguments }), dtype, shape, span })
+    }
+
+    /// Returns a number as one of a type; an integer type must hold it as it is.
+    fn of_type(&mut self, dtype: DType, number: Scalar, item: &Sexp) -> Option<Scalar> {
+        let typed = Scalar::from_f64(dtype, number.as_f64());
+        if dtype.is_float() || typed.as_f64() == number.as_f64() {
+            return Some(typed);
+        }
+        let help = "convert the tensor to a type that holds it, as in `(nn.cast f32 X)`";
+        let message = format!("{dtype} does not hold this number");
+        self.error_with_help(item.span, message, "the tensor has another type", help);
+        None
     }
 
     /// Declares scratch memory that a program may use.
