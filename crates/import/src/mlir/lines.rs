@@ -3,7 +3,7 @@
 use super::lower::NAMES;
 use super::product::operation;
 use super::rows::{Output, Row, Rows};
-use super::types::{Elem, Type};
+use super::types::{Elem, Type, literal};
 use ember_language::sexp::Sexp;
 use ember_values::scalar::{DType, Scalar};
 use itertools::Itertools;
@@ -90,14 +90,7 @@ impl Lines {
 
     /// Returns the name of a scalar.
     pub(super) fn scalar(&mut self, scalar: Scalar) -> String {
-        let of = Elem::of(scalar.dtype());
-        match scalar.as_f64() {
-            x if !x.is_finite() => {
-                let width = (scalar.dtype().bits() / 4) as usize;
-                self.constant(format!("0x{:0width$X} : {of}", scalar.to_bits()))
-            }
-            _ => self.constant(format!("{scalar} : {of}")),
-        }
+        self.constant(format!("{} : {}", literal(scalar), Elem::of(scalar.dtype())))
     }
 
     /// Writes a choice of two values by a condition.

@@ -1,6 +1,6 @@
 //! The types of values.
 
-use ember_values::scalar::DType;
+use ember_values::scalar::{DType, Scalar};
 use std::fmt;
 use std::rc::Rc;
 
@@ -144,5 +144,18 @@ impl fmt::Display for Type {
             Type::Struct => f.write_str("!llvm.struct"),
             Type::Unit => f.write_str("!dlc.tu"),
         }
+    }
+}
+
+/// Writes a number as a constant: infinities and NaN by their bits, and an exponent with a point before it.
+pub(super) fn literal(number: Scalar) -> String {
+    if !number.as_f64().is_finite() {
+        let width = (number.dtype().bits() / 4) as usize;
+        return format!("0x{:0width$X}", number.to_bits());
+    }
+    let text = number.to_string();
+    match text.split_once('e') {
+        Some((mantissa, exponent)) if !mantissa.contains('.') => format!("{mantissa}.0e{exponent}"),
+        _ => text,
     }
 }

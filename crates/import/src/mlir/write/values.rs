@@ -2,12 +2,12 @@
 
 use super::{Unwritten, Value, Writer, elem, memory, value};
 use crate::mlir::rows::{Output, Row};
-use crate::mlir::types::{Elem, Type};
+use crate::mlir::types::{Elem, Type, literal};
 use crate::mlir::{KernelTensor, Purpose};
 use egg::{Id, Language};
 use ember_language::term::Head;
 use ember_model::Extent;
-use ember_values::scalar::DType;
+use ember_values::scalar::{DType, Scalar};
 use itertools::Itertools;
 
 impl Writer<'_> {
@@ -85,26 +85,12 @@ impl Writer<'_> {
         let dtype = DType::parse(self.name_of(of));
         let dtype = dtype.ok_or_else(|| Unwritten::Operator(self.name_of(of).to_owned()))?;
         let elem = elem(dtype)?;
-        let text = match self.term[number].head() {
-            Head::Real(bits) => {
-                let x = f64::from_bits(bits);
-                let bits = ember_values::scalar::Scalar::from_f64(dtype, x).to_bits();
-                match x.is_finite() {
-                    true => format!("{x:?}"),
-                    false => format!("0x{bits:0width$X}", width = (dtype.bits() / 4) as usize),
-                }
-            }
-            Head::Int(n) if dtype.is_float() => format!("{n}.0"),
-            head => head.to_string(),
+        let number = match self.term[number].head() {
+            Head::Real(bits) => Scalar::from_f64(dtype, f64::from_bits(bits)),
+            Head::Int(n) => Scalar::I64(n).cast(dtype),
+            Head::Op(name) => return Err(Unwritten::Operator(name.to_string())),
         };
-        // An exponent needs a point before it.
-        let text = match text.split_once('e') {
-            Some((mantissa, exponent)) if !text.starts_with("0x") && !mantissa.contains('.') => {
-                format!("{mantissa}.0e{exponent}")
-            }
-            _ => text,
-        };
-        let name = self.text.constant(&format!("{text} : {elem}"));
+        let name = self.text.constant(&format!("{} : {elem}", literal(number)));
         Ok(Value { name, of: Type::Scalar(elem) })
     }
 
