@@ -64,6 +64,38 @@ fn a_program_that_is_measured_runs_many_times() {
     }
 }
 
+/// Some versions of gcc get the magnitude of a choice between loaded integers wrong if the loads depend on the condition.
+#[test]
+fn magnitudes_of_choices_are_right() {
+    let model = folder("magnitudes").join("magnitudes.sexp");
+    let text = "(model magnitudes
+      (input a i32 (m 7)) (input b i32 (m 7)) (input c i32 (m 7)) (input d i32 (m 7))
+      (output r (nn.abs (nn.where gt a b c d)))
+      (data (seed 1) (size m 70)
+        (a (uniform -9 9)) (b (uniform -9 9)) (c (uniform -9 9)) (d (uniform -9 9))))";
+    fs::write(&model, text).expect("is written");
+    for row in rows(model.to_str().expect("a name"), &["--no-measure"]) {
+        assert_eq!(row["mismatch"], Value::Null, "{row}");
+    }
+}
+
+/// A name of the model is none of C's headers, of C++, or of the functions that are written beside the program.
+#[test]
+fn names_that_c_has_taken_are_others() {
+    let names = ["linux", "SIZE_MAX", "signbit", "memcpy", "expf", "f32x16", "max_f32", "class"];
+    for name in names {
+        let model = folder("names").join(format!("{name}.sexp"));
+        let text = format!(
+            "(model {name} (input {name} f32 (rows 16)) (output o (nn.max_number (nn.exp {name}) 2.0))
+               (data (seed 1) (size rows 3) ({name} (uniform 0 1))))"
+        );
+        fs::write(&model, text).expect("is written");
+        for row in rows(model.to_str().expect("a name"), &["--no-measure"]) {
+            assert_eq!(row["mismatch"], Value::Null, "{name}: {row}");
+        }
+    }
+}
+
 #[test]
 fn a_program_that_is_not_measured_runs_once() {
     let rows = rows_once(&example("bag_mean"), &[]);

@@ -194,9 +194,9 @@ impl<'a> Writer<'a> {
             Expr::Select(c, a, b) => {
                 let (a, b) = (self.value(a)?, self.value(b)?);
                 if ty.lanes == 1 {
-                    let c = self.value(c)?.within(Binding::Comparison);
-                    let (a, b) = (a.within(Binding::Comparison), b.within(Binding::Choice));
-                    return Ok(Code { text: format!("{c} ? {a} : {b}"), binding: Binding::Choice });
+                    let c = self.value(c)?;
+                    let function = self.functions.of_type("choose", ty);
+                    return Ok(Code::call(&function, &[&c.text, &a.text, &b.text]));
                 }
                 let mask = self.chosen_by(c, ty)?;
                 let function = self.functions.of_type("select", self.piece(ty));

@@ -75,6 +75,11 @@ static inline $V count_$V(int64_t from) {
   return y;
 }
 
+//// choose
+// Both numbers are there before one is chosen, so that no load depends on the condition: gcc 12 turns such loads into
+// masked ones, and gets "r = c ? a : b; r < 0 ? -r : r" on integers wrong.
+static inline $T choose_$S(_Bool c, $T a, $T b) { return c ? a : b; }
+
 //// select
 static inline $V select_$V($M m, $V a, $V b) {
   return ($V)((($M)a & m) | (($M)b & ~m));
