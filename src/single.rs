@@ -12,7 +12,7 @@ use ember_language::rules::{Kind, Unit};
 use ember_language::sexp;
 use ember_language::text;
 use ember_model::Model;
-use ember_prove::equiv::{self, Declarations, What};
+use ember_prove::equiv::{self, Declarations, Declared, Purpose, What};
 use ember_sim::{CoreKind, Recording};
 use ember_targets::machine::Machine;
 use ember_targets::tensor::Tensor;
@@ -81,8 +81,12 @@ fn read_kernel(
         let help = "the arguments have the names, types and extents of the model's tensors, or their order";
         vec![error.with_help(help)]
     };
-    let known = |name: &str| model.tensor(name).is_some();
-    if let Some(other) = own.tensors.iter().find(|tensor| !known(&tensor.name)) {
+    // A program with both halves has scratch memory of its own.
+    let is_own = |tensor: &Declared| {
+        matches!(side.what, What::Dlc { .. }) && tensor.purpose == Purpose::Scratch
+    };
+    let known = |tensor: &Declared| model.tensor(&tensor.name).is_some() || is_own(tensor);
+    if let Some(other) = own.tensors.iter().find(|tensor| !known(tensor)) {
         return Err(fail(format!("the model has no tensor for {}", other.form())));
     }
     let program = match &side.what {

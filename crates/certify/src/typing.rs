@@ -7,7 +7,7 @@ use super::terms::{Fact, T};
 use ember_language::rules::{Kind, OpInfo, Sort, SortTerm};
 use ember_language::sexp::Sexp;
 use ember_values::primitive::form::Form;
-use ember_values::primitive::{OfRank, OfType, Typing};
+use ember_values::primitive::{OfRank, OfType, Part, Typing};
 use ember_values::scalar::{DType, LARGEST_SIZE};
 
 /// The largest extent of a tensor, and the largest size.
@@ -83,12 +83,20 @@ impl Checker<'_> {
             let Some(dtype) = self.fact(*operand).dtype.filter(|_| valued) else { return true };
             match info.asks.get(at).map(|ask| ask.typing).unwrap_or_default() {
                 OfType::Any => true,
-                OfType::I64 => dtype == DType::I64,
+                OfType::I64 => dtype == DType::I64 || self.are_positions(info, at, dtype),
                 // Literal numbers say how many, whatever is computed with.
                 OfType::Follows if info.literals.contains(&at) => true,
                 OfType::Follows => *shared.get_or_insert(dtype) == dtype,
             }
         })
+    }
+
+    /// Returns true if an operand is memory of integers that an operation on whole tensors reads positions from, of which
+    /// it takes those of any type; scratch memory has the type that is written to it.
+    fn are_positions(&self, info: &OpInfo, at: usize, dtype: DType) -> bool {
+        let whole = info.kind == Some(Kind::Tensor);
+        let scratch = info.asks.get(at).is_some_and(|ask| ask.part == Some(Part::Scratch));
+        whole && !scratch && !dtype.is_float() && info.operand_kinds[at] == Some(Kind::Address)
     }
 
     fn places_fit(&self, info: &OpInfo, operands: &[T], own: Option<&Place>) -> bool {
