@@ -380,7 +380,7 @@ impl Reader {
         if dtype.is_float() || typed.as_f64() == number.as_f64() {
             return Some(typed);
         }
-        let help = "convert the tensor to a type that holds it, as in `(nn.cast f32 X)`";
+        let help = "convert the tensor to a type that holds the number";
         let message = format!("{dtype} does not hold this number");
         self.error_with_help(item.span, message, "the tensor has another type", help);
         None
